@@ -167,6 +167,7 @@ __all__ = [
     "MixRecipe",
     "MultiplierCost",
     "MultiplierSweep",
+    "NearDrawn",
     "Omitted",
     "OrderRecipe",
     "OutputHolder",
@@ -4036,6 +4037,19 @@ class MultiplierSweep(Report):
     """The multipliers, ascending."""
 
 
+class NearDrawn(Report):
+    """Near duplicates of kept documents that a plan draws of a source beside these: `select.per_cluster`."""
+
+    documents: int
+    """How many."""
+
+    tokens: int
+    """Their stored tokens."""
+
+    clusters: int
+    """The clusters that they are of, as far as the corpus still knows these."""
+
+
 class NothingAdded(Report):
     """An extension without a new token."""
 
@@ -5489,6 +5503,11 @@ class SelectRecipe(Report):
     exclude_contaminated: list[ExcludedSuite]
     """Leaves out documents contaminated by these suites."""
 
+    per_cluster: int
+    """The most documents that are drawn of a cluster of near duplicates: the kept one, then removed ones in the keep
+    order. 1 by default: what is kept.
+    """
+
     holdout: Holdout | None
     """Keeps a share of the documents apart for validation."""
 
@@ -6136,9 +6155,14 @@ class SourceExplanation(Report):
     take two for one; 0 where no EOS is declared.
     """
 
+    near_duplicates: NearDrawn | None
+    """Near duplicates of kept documents among the documents that are drawn, where the recipe has `select.per_cluster`;
+    not known where the snapshot was dropped.
+    """
+
     left_out: list[LeftOut]
     """Kept documents of its origins that the plan does not draw, by reason; not known where the snapshot was dropped.
-    With the tokens drawn they are all that there are.
+    With the tokens drawn, those of near duplicates left out, they are all that there are.
     """
 
     rows: int

@@ -1,16 +1,20 @@
 //! Encodes the documents that a later tokenizer has not seen, in commits that can be resumed.
 //!
-//! Documents that are kept now or in a snapshot are encoded. Ids of a tokenizer that extends a stored one are taken
-//! over from its base where no new token stands.
+//! Documents that are kept now or in a snapshot are encoded, and near duplicates that a plan draws. Ids of a tokenizer
+//! that extends a stored one are taken over from its base where no new token stands.
 
 use super::commits::CommitLoop;
-use crate::decide::{EncodedBatch, PIECE, RefusedTexts, encode_document, store_encoded};
+use crate::decide::{
+    EncodedBatch, LoadedTokenizer, PIECE, RefusedTexts, encode_document, store_encoded,
+};
 use model::invariant::part;
 use model::{Context, DocId, Error, MaskRule, TokenizerId};
 use rayon::prelude::*;
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
-use store::{CommitBatch, CommitRecord, DocumentRecord, StoreWriter, TokenizerRecord, View};
+use store::{
+    CommitBatch, CommitRecord, DocumentRecord, StoreError, StoreWriter, TokenizerRecord, View,
+};
 use tokenizer::{
     Encoder, EngineTexts, ReencodeFilter, ReencodeScratch, Tokenizer, is_sentencepiece_reference,
 };
@@ -210,12 +214,7 @@ pub fn encode_stored(
             unencoded(&batch, (id, is_repair), &shown, (record.encoded_to, commit_bytes))?;
         let taken = take_ids(&view, (tokenizer, record.mask_rule), base.as_ref(), &work)?;
         total.count(tokenizer, &work, &taken);
-        let encoded = taken.iter().flat_map(|(encoded, _)| encoded.iter());
-        for ((document, header), encoded) in work.iter().zip(encoded) {
-            let vocab_size = record.vocab_size;
-            let source = batch.is_kept(*document).then_some(header.source);
-            total.tokens += store_encoded(&mut batch, id, vocab_size, *document, source, encoded)?;
-        }
+        total.tokens += store_ids(&mut batch, (id, record.vocab_size), &work, &taken)?;
         let is_last = next >= view.documents();
         record.encoded_to = if is_last { u64::MAX } else { next };
         batch.update_tokenizer(id, &record)?;
@@ -225,6 +224,58 @@ pub fn encode_stored(
             return Ok(total);
         }
     }
+}
+
+/// Encodes `documents` that are not kept and that a plan draws.
+///
+/// # Errors
+/// [`Error`]; an interrupt leaves what was committed.
+pub fn encode_members(
+    writer: &mut StoreWriter,
+    loaded: &LoadedTokenizer,
+    documents: &RoaringTreemap,
+    context: &Context<'_>,
+) -> Result<(), Error> {
+    let base = BaseIds::of(writer.view(), loaded.id)?;
+    let stage = "encoding near duplicates";
+    let mut commits = CommitLoop::begin(stage, Some(documents.len()), context);
+    let (mut rest, mut done) = (documents.iter().map(DocId).peekable(), 0);
+    while rest.peek().is_some() {
+        let (most, mut bytes, mut work) = (writer.batch_bytes(), 0, Vec::new());
+        let mut batch = commits.batch(writer)?;
+        let view = batch.view().clone();
+        while let Some(document) = rest.next_if(|_| bytes < most) {
+            let header = view.expect_header(document)?;
+            bytes += header.bytes;
+            work.push((document, header));
+        }
+        if work.is_empty() {
+            break;
+        }
+        done += work.len() as u64;
+        let by = (&*loaded.tokenizer, loaded.mask_rule);
+        let taken = take_ids(&view, by, base.as_ref(), &work)?;
+        store_ids(&mut batch, (loaded.id, loaded.vocab_size), &work, &taken)?;
+        // Not of the tokenizer: nobody takes it back by dropping that.
+        commits.commit(batch, &CommitRecord::about("epoch", "near duplicates encoded"), done)?;
+    }
+    commits.end();
+    Ok(())
+}
+
+/// Stores the ids of documents; answers how many.
+fn store_ids(
+    batch: &mut CommitBatch<'_>,
+    (id, vocab_size): (TokenizerId, u32),
+    work: &[(DocId, DocumentRecord)],
+    taken: &[(EncodedBatch, u64)],
+) -> Result<u64, StoreError> {
+    let (encoded, mut tokens) = (taken.iter().flat_map(|(encoded, _)| encoded.iter()), 0);
+    for ((document, header), encoded) in work.iter().zip(encoded) {
+        let source = batch.is_kept(*document).then_some(header.source);
+        tokens += store_encoded(batch, id, vocab_size, *document, source, encoded)?;
+    }
+    Ok(tokens)
 }
 
 /// Documents of the next commit that have no ids of a tokenizer yet, from number `from` on until their texts are of

@@ -88,7 +88,7 @@ pub use analyse::{AnalyseOptions, TokenizerCandidate};
 pub(crate) use check::{check, family};
 pub use contaminate::{JudgeReport, Judgement, SuiteReport};
 pub(crate) use contaminate::{NewSuite, add_suite, load_seeds, search_stored};
-pub(crate) use encode::encode_stored;
+pub(crate) use encode::{encode_members, encode_stored};
 pub use erase::{
     Certificate, CertifiedOutput, ErasedName, Finding, PurgeReport, PurgeSelection, SearchedFamily,
     SearchedFile, SharedTrace, TextCopies,

@@ -46,12 +46,17 @@ pub enum EpochError {
         why: String,
     },
     /// A selected document has no token ids.
-    #[error("document {document} has no tokens of tokenizer `{tokenizer}`")]
+    #[error(
+        "document {document} has no tokens of tokenizer `{tokenizer}`{}",
+        not_encoded_words(*near_of)
+    )]
     NotEncoded {
         /// The tokenizer.
         tokenizer: String,
         /// The first such document.
         document: u64,
+        /// The corpus, counted from 0, of a near duplicate that is drawn beside what is kept.
+        near_of: Option<u64>,
     },
     /// The budget asks sources for more than their passes hold.
     #[error(
@@ -234,6 +239,16 @@ pub struct ShortSource {
     pub needed: u64,
 }
 
+/// Why a near duplicate has no tokens.
+fn not_encoded_words(near_of: Option<u64>) -> String {
+    let words = ": select.per_cluster draws it, a near duplicate";
+    match near_of {
+        None => String::new(),
+        Some(0) => format!("{words} that no stored plan drew"),
+        Some(shard) => format!("{words} of shard {shard} that no plan stored there drew"),
+    }
+}
+
 /// What each source is asked and has, and the ways out.
 fn infeasible_words(unit: &str, epoch: u64, sources: &[ShortSource], ways: &[String]) -> String {
     let asked = sources.iter().map(|source| {
@@ -276,6 +291,14 @@ impl EpochError {
                 unknown.hint()
             ))),
             Self::Unknown(unknown) => Some(unknown.hint()),
+            Self::NotEncoded { near_of: Some(0), .. } => Some(
+                Hint::text("store the plan, which encodes near duplicates")
+                    .with_command("corpusdb epoch plan"),
+            ),
+            Self::NotEncoded { near_of: Some(shard), .. } => Some(
+                Hint::text(format!("plan the recipe once in the corpus of shard {shard} alone"))
+                    .with_command("corpusdb epoch plan"),
+            ),
             Self::NotEncoded { .. } => Some(
                 Hint::text("encode the corpus, then plan a new snapshot")
                     .with_command("corpusdb tokenizer add"),

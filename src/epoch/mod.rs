@@ -107,9 +107,10 @@ pub(crate) use plan_store::{
     PlanStorage, carry_plan, chain_of, check_marks, drop_plan, mark_epochs, plans_by,
     plans_drawing, plans_naming, plans_of_source, store_plan, stored_plan,
 };
-pub use planning::{LeftOut, LeftOutReason};
+pub use planning::{LeftOut, LeftOutReason, NearDrawn};
 pub(crate) use planning::{
     PlanExtension, PlanInputs, TokenAligner, extend, plan, removed_since, undecided,
+    unencoded_members,
 };
 pub(crate) use recipe::special_ids;
 pub use recipe::{Format, Recipe, ResolvedRecipe, SpecialIds};

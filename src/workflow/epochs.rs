@@ -8,7 +8,7 @@ use crate::epoch::{
 };
 use model::{Context, DocId, Error};
 use std::sync::Arc;
-use store::EpochRecord;
+use store::{EpochRecord, View};
 use tokenizer::Tokenizer;
 
 impl Corpus {
@@ -18,10 +18,7 @@ impl Corpus {
     /// # Errors
     /// [`EpochError`](crate::epoch::EpochError) when the recipe cannot be met.
     pub fn plan(&self, recipe: &Recipe, context: &Context<'_>) -> Result<Plan, Error> {
-        let made = match recipe.snapshot {
-            Some(_) => None,
-            None => Some(self.view().snapshot_of_now()?),
-        };
+        let made = made_for(self.view(), recipe)?;
         let made = made.as_ref().map(|(name, _)| name.as_str());
         plan_at(self.corpora(), recipe, made, &self.within(context))
     }
@@ -143,6 +140,29 @@ impl CorpusWriter {
         })
     }
 
+    /// Encodes the near duplicates that the plan of a recipe draws, where they have no ids yet, in commits of their own. At
+    /// first as many as it asks for: where all have enough tokens, nothing is encoded in vain.
+    fn encode_members(&mut self, recipe: &Recipe, context: &Context<'_>) -> Result<(), Error> {
+        if recipe.select.per_cluster == 1 {
+            return Ok(());
+        }
+        for round in 0.. {
+            let made = made_for(self.view(), recipe)?;
+            let made = made.as_ref().map(|(name, _)| name.as_str());
+            let (name, members) =
+                plan_against(&self.corpora(), recipe, made, context, |against| {
+                    epoch::unencoded_members(against, recipe, round, context)
+                })?;
+            context.progress.end();
+            if members.is_empty() {
+                break;
+            }
+            let loaded = curate::load_to_encode(self.store(), &name)?;
+            curate::encode_members(self.store(), &loaded, &members, context)?;
+        }
+        Ok(())
+    }
+
     /// Plans, at a new snapshot where the recipe names none, and stores the plan, the indexes of its first epochs and
     /// the new snapshot in one commit.
     fn store_plan(
@@ -151,10 +171,8 @@ impl CorpusWriter {
         context: &Context<'_>,
         plan: impl FnOnce(&Self, Option<&str>) -> Result<(Plan, u64), Error>,
     ) -> Result<(EpochRecord, Plan), Error> {
-        let made = match recipe.snapshot {
-            Some(_) => None,
-            None => Some(self.view().snapshot_of_now()?),
-        };
+        self.encode_members(recipe, context)?;
+        let made = made_for(self.view(), recipe)?;
         let (planned, epochs) = plan(self, made.as_ref().map(|(name, _)| name.as_str()))?;
         let new = made.filter(|(_, is_there)| !is_there).map(|(name, _)| name);
         let others = self.other_views();
@@ -167,6 +185,15 @@ impl CorpusWriter {
         );
         Ok(stored?)
     }
+}
+
+/// The name of the snapshot of this moment that the plan of a recipe draws from, and whether there is one; none where the
+/// recipe names another.
+fn made_for(view: &View, recipe: &Recipe) -> Result<Option<(String, bool)>, Error> {
+    Ok(match recipe.snapshot {
+        Some(_) => None,
+        None => Some(view.snapshot_of_now()?),
+    })
 }
 
 /// Finds where tokens end by encoding a text again.
@@ -198,13 +225,13 @@ fn plan_at(
 }
 
 /// Plans at the snapshot that the recipe names, or else at `made`, or else at what the corpora show now.
-fn plan_against(
+fn plan_against<T>(
     corpora: &Corpora,
     recipe: &Recipe,
     made: Option<&str>,
     context: &Context<'_>,
-    plan: impl FnOnce(&PlanInputs<'_>) -> Result<Plan, EpochError>,
-) -> Result<Plan, Error> {
+    plan: impl FnOnce(&PlanInputs<'_>) -> Result<T, EpochError>,
+) -> Result<T, Error> {
     let moment = corpora.moment(recipe.snapshot.as_deref(), made)?;
     let kept = corpora.kept_at(&moment)?;
     let view = corpora.first();

@@ -5,7 +5,7 @@ use crate::curate::{self, BlockReach, BlocksBefore, NewSuite};
 use crate::decide::{BlockExtent, BlockKeys, Blocklist};
 use crate::epoch;
 use crate::ingest::{IngestOptions, OnError, ReadOptions, Records};
-use model::{Context, DocId, Error, key_identity, note_little_room};
+use model::{Context, DocId, Error, Standing, key_identity, note_little_room};
 use roaring::RoaringTreemap;
 use serde::Serialize;
 use std::path::Path;
@@ -135,7 +135,7 @@ impl CorpusOptions {
         // After snapshots, so that the documents that these keep are encoded, too.
         copy_tokenizers(view, &mut writer, &mut report, context)?;
         copy_suites(view, &mut writer, &mut report, context)?;
-        copy_plans(view, (&copied, has_forms), &mut writer, &mut report)?;
+        copy_plans(view, (&copied, has_forms), &mut writer, &mut report, context)?;
         tell_left(view, &mut report);
         Ok(report)
     }
@@ -434,6 +434,7 @@ fn copy_plans(
     (copied, has_forms): (&RoaringTreemap, bool),
     writer: &mut CorpusWriter,
     report: &mut SalvageReport,
+    context: &Context<'_>,
 ) -> Result<(), Error> {
     let plans = match view.epochs() {
         Ok(plans) => plans,
@@ -447,10 +448,12 @@ fn copy_plans(
             left.push(number.to_string());
             continue;
         }
-        match epoch::carry_plan(view, writer.store(), record) {
+        let carried = encode_near(view, number, writer, context)
+            .and_then(|()| Ok(epoch::carry_plan(view, writer.store(), record)?));
+        match carried {
             Ok(true) => report.plans += 1,
             Ok(false) => left.push(number.to_string()),
-            Err(error) => report.leave(&format!("plan {number}"), error.into())?,
+            Err(error) => report.leave(&format!("plan {number}"), error)?,
         }
     }
     if !left.is_empty() {
@@ -460,6 +463,29 @@ fn copy_plans(
         ));
     }
     Ok(())
+}
+
+/// Encodes near duplicates that a plan draws: the copy has ids of what is kept.
+fn encode_near(
+    view: &View,
+    number: u32,
+    writer: &mut CorpusWriter,
+    context: &Context<'_>,
+) -> Result<(), Error> {
+    let planned = epoch::stored_plan(view, number)?;
+    if planned.plan.recipe.select.per_cluster == 1 {
+        return Ok(());
+    }
+    let drawn = planned.pinned.iter().map(|pinned| pinned.documents());
+    let mut near = drawn.fold(RoaringTreemap::new(), |all, documents| all | documents);
+    near -= writer.view().kept()?;
+    near -= writer.view().documents_standing(Standing::Purged)?;
+    let name = &planned.plan.tokenizer.name;
+    if near.is_empty() || writer.view().tokenizer_named(name).is_none() {
+        return Ok(());
+    }
+    let loaded = curate::load_to_encode(writer.store(), name)?;
+    curate::encode_members(writer.store(), &loaded, &near, context)
 }
 
 /// Reports what only the damaged corpus has.

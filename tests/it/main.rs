@@ -77,6 +77,7 @@ mod epoch {
     mod ledger;
     mod look;
     mod masks;
+    mod near;
     mod orders;
     mod passes;
     mod plans;

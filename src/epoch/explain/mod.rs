@@ -22,7 +22,7 @@ pub use sweep::{MultiplierCost, MultiplierSweep};
 use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
 use crate::epoch::plan::{Plan, PlanHeader, PlannedSource, masks, ratio};
-use crate::epoch::planning::{LeftOut, LeftOutReason, is_dropped, left_out};
+use crate::epoch::planning::{LeftOut, LeftOutReason, NearDrawn, is_dropped, left_out};
 use crate::epoch::rows::OpenPurpose;
 use crate::epoch::run::{BatchCursor, BatchSampler, EpochIndex, OpenPlan, cost};
 use model::show::count;
@@ -173,8 +173,12 @@ pub struct SourceExplanation {
     /// take two for one; 0 where no EOS is declared.
     #[serde(skip_serializing_if = "is_zero")]
     pub cut_without_eos: u64,
+    /// Near duplicates of kept documents among the documents that are drawn, where the recipe has `select.per_cluster`;
+    /// not known where the snapshot was dropped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub near_duplicates: Option<NearDrawn>,
     /// Kept documents of its origins that the plan does not draw, by reason; not known where the snapshot was dropped.
-    /// With the tokens drawn they are all that there are.
+    /// With the tokens drawn, those of near duplicates left out, they are all that there are.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<LeftOut>,
     /// Rows of the epoch.
@@ -226,7 +230,10 @@ pub fn explain(
     let has_batches = sampler.has_batches();
     let left_out = left_out(corpora, planned, opened.tokenizer)?;
     let width = plan.recipe.output.id_type(plan.tokenizer.vocab_size).bytes();
-    let sources = sources(&opened, &marks, left_out.sources, &unbatched)?;
+    let mut sources = sources(&opened, &marks, left_out.sources, &unbatched)?;
+    for (source, near) in sources.iter_mut().zip(left_out.near) {
+        source.near_duplicates = Some(near);
+    }
     let document_padding =
         padding::document_padding(&opened, &marks, &sources, filled.padding_percent);
     let id_bytes = filled.places.saturating_mul(width as u64);
@@ -425,6 +432,7 @@ fn sources(
             lone_eos: source.losses.lone_eos,
             partial_tokens: source.losses.partial_tokens,
             cut_without_eos: 0,
+            near_duplicates: None,
             left_out: Vec::new(),
             rows,
             epoch_tokens: tokens,

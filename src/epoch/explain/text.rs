@@ -116,7 +116,7 @@ fn write_origins(f: &mut fmt::Formatter<'_>, source: &SourceExplanation) -> fmt:
     writeln!(f, "{} draws from {}: {names}{more}", source.name, source.draws_from.len())
 }
 
-/// What of a source is cut or left out, and which rows end early, a line each.
+/// What of a source is cut, drawn beside what is kept, or left out, and which rows end early, a line each.
 fn write_left_out(f: &mut fmt::Formatter<'_>, source: &SourceExplanation) -> fmt::Result {
     if source.segment_full_rows > 0 {
         writeln!(
@@ -133,6 +133,16 @@ fn write_left_out(f: &mut fmt::Formatter<'_>, source: &SourceExplanation) -> fmt
             "{}: {} cut and end without their EOS there: readers that find documents by it take two for one",
             source.name,
             count(source.cut_without_eos, "document is", "documents are")
+        )?;
+    }
+    if let Some(near) = &source.near_duplicates {
+        writeln!(
+            f,
+            "{}: + {} of {}, {} tokens (select.per_cluster)",
+            source.name,
+            count(near.documents, "near duplicate", "near duplicates"),
+            count(near.clusters, "cluster", "clusters"),
+            number(near.tokens)
         )?;
     }
     for LeftOut { reason, documents, tokens } in &source.left_out {

@@ -52,6 +52,7 @@ impl LengthReader {
         found.map_err(|slot| EpochError::NotEncoded {
             tokenizer: self.tokenizer_name.to_string(),
             document: DocId::at(block, slot).0,
+            near_of: None,
         })
     }
 

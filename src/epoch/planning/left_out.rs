@@ -30,11 +30,26 @@ pub struct LeftOut {
     pub tokens: u64,
 }
 
-/// What a plan does not draw.
+/// Near duplicates of kept documents that a plan draws of a source beside these: `select.per_cluster`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct NearDrawn {
+    /// How many.
+    pub documents: u64,
+    /// Their stored tokens.
+    pub tokens: u64,
+    /// The clusters that they are of, as far as the corpus still knows these.
+    pub clusters: u64,
+}
+
+/// What a plan does not draw, and what it draws beside what is kept.
 #[derive(Default)]
 pub struct LeftOutAccount {
     /// What each source leaves out of the kept documents that it could draw, in the order of the plan.
     pub sources: Vec<Vec<LeftOut>>,
+    /// What each source draws that is not kept, where the recipe asks for it.
+    pub near: Vec<NearDrawn>,
     /// Documents of the sources on neither side of the holdout, where there is one.
     pub undecided: Option<u64>,
 }
@@ -56,11 +71,12 @@ pub fn left_out(
     let mut all = LeftOutAccount::default();
     // What stays after each step, for all sources.
     let mut steps: Vec<(LeftOutReason, RoaringTreemap)> = Vec::new();
-    let base = before_holdout(corpora, recipe, &kept, |reason, stays| {
+    let none = RoaringTreemap::new();
+    let base = before_holdout(corpora, recipe, (&kept, &none), |reason, stays| {
         steps.push((reason, stays.clone()));
     })?;
     if let Some(holdout) = &recipe.select.holdout {
-        let (side, neither) = split_by_holdout(corpora, &moment, holdout, &base)?;
+        let (side, neither) = split_by_holdout(corpora, &moment, holdout, (&base, &kept))?;
         steps.push((LeftOutReason::Holdout, side));
         all.undecided = Some(count_undecided(corpora, plan, tokenizer, &neither)?);
     }
@@ -86,6 +102,14 @@ pub fn left_out(
         stays = account.step(LeftOutReason::MinTokens, None, &stays, &selected)?;
         account.step(LeftOutReason::NotOwed, None, &stays, &pinned.documents())?;
         all.sources.push(account.left_out);
+    }
+    if recipe.select.per_cluster > 1 {
+        let near = planned.pinned.iter().map(|pinned| pinned.documents() - &kept);
+        let near: Vec<RoaringTreemap> = near.collect();
+        for (near, clusters) in near.iter().zip(corpora.clusters_at(&moment, &near)?) {
+            let (documents, tokens) = (near.len(), count_tokens(corpora, tokenizer, near)?);
+            all.near.push(NearDrawn { documents, tokens, clusters });
+        }
     }
     Ok(all)
 }
@@ -143,8 +167,8 @@ pub fn undecided(corpora: &Corpora, plan: &PlanHeader) -> Result<Option<u64>, Ep
     let Some(holdout) = &recipe.select.holdout else { return Ok(None) };
     let Some(moment) = moment_of_plan(corpora, plan)? else { return Ok(None) };
     let kept = corpora.kept_at(&moment)?;
-    let base = before_holdout(corpora, recipe, &kept, |_, _| {})?;
-    let (_, neither) = split_by_holdout(corpora, &moment, holdout, &base)?;
+    let base = before_holdout(corpora, recipe, (&kept, &RoaringTreemap::new()), |_, _| {})?;
+    let (_, neither) = split_by_holdout(corpora, &moment, holdout, (&base, &kept))?;
     let (tokenizer, _) = corpora
         .tokenizer_named(&plan.tokenizer.name)
         .map_err(EpochError::Stale)?

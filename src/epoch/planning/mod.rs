@@ -1,11 +1,13 @@
 //! Makes a plan from a recipe and a snapshot: which documents, how long, how many rows, which shares.
 //!
 //! `resolve` says once what names and defaults stand for (of sources: `origins`), `moment` answers for the corpora as
-//! they were, `select` finds the documents of each source and `suites` keeps suites out; `strata` puts them in classes
+//! they were, `select` finds the documents of each source, `clusters` near duplicates beside them, and `suites` keeps
+//! suites out; `strata` puts them in classes
 //! for a curriculum, `pin` makes passes of them, `shares` counts their rows and sets what each source gives, `limits`
 //! refuses rows without room and epochs without a batch, `labels` finds documents without enough labels, and `left_out`
 //! accounts for what is not drawn.
 
+mod clusters;
 mod labels;
 mod left_out;
 mod limits;
@@ -18,8 +20,9 @@ mod shares;
 mod strata;
 mod suites;
 
-pub use left_out::{LeftOut, is_dropped, left_out, removed_since, undecided};
+pub use left_out::{LeftOut, NearDrawn, is_dropped, left_out, removed_since, undecided};
 pub use pin::TokenAligner;
+pub use resolve::unencoded_members;
 pub use select::LeftOutReason;
 
 use crate::corpus::Corpora;

@@ -127,6 +127,27 @@ impl Corpora {
         Ok(all)
     }
 
+    /// How many clusters each of some sets of near duplicates was of at a moment.
+    pub(super) fn clusters_at(
+        &self,
+        moment: &PlanMoment,
+        sets: &[RoaringTreemap],
+    ) -> Result<Vec<u64>, EpochError> {
+        let mut witnesses = vec![RoaringTreemap::new(); sets.len()];
+        let is_any = sets.iter().any(|near| !near.is_empty());
+        for ((shard, view), of) in self.views().zip(&moment.of).filter(|_| is_any) {
+            for row in view.matched_at((of.generation, of.commit), 0..of.documents)? {
+                let (member, _, found) = row?;
+                let member = whole(shard, member).0;
+                let of_sets = sets.iter().zip(&mut witnesses);
+                for (_, clusters) in of_sets.filter(|(near, _)| near.contains(member)) {
+                    clusters.insert(whole(shard, found.witness).0);
+                }
+            }
+        }
+        Ok(witnesses.iter().map(RoaringTreemap::len).collect())
+    }
+
     /// Calls `each` with every document that took the place of others up to a moment, and the root of its lineage,
     /// which is [`MANY`] where several met.
     pub(in crate::epoch) fn lineages_at(

@@ -2,8 +2,8 @@
 
 use super::labels::FewLabels;
 use super::origins::{SourceOrigins, listing, origins};
-use super::{PlanInputs, limits, select, suites};
-use crate::corpus::Corpora;
+use super::{PlanInputs, clusters, limits, select, suites};
+use crate::corpus::{Corpora, parts};
 use crate::epoch::error::EpochError;
 use crate::epoch::pack::LengthHistogram;
 use crate::epoch::plan::{PinnedTokenizer, policy};
@@ -49,23 +49,14 @@ pub(super) fn resolve(
     context: &Context<'_>,
 ) -> Result<Resolution, EpochError> {
     let (corpora, is_listed) = (against.corpora, !recipe.sources.is_empty());
-    let mut resolved = recipe.clone();
-    resolved.snapshot = against.moment.named();
-    let excluded = &mut resolved.select.exclude_contaminated;
-    *excluded = suites::resolve_suites(corpora, excluded)?;
-    let (tokenizer, pinned_tokenizer) = resolve_tokenizer(corpora, recipe)?;
-    resolved.tokenizer.name = Some(pinned_tokenizer.name.clone());
-    if !is_listed {
-        resolved.sources = corpora.sources().map(|(_, name)| SourceRecipe::named(name)).collect();
+    let Passing { recipe: mut resolved, tokenizer, pinned_tokenizer, origins, mut sources } =
+        select_all(against, recipe, drawn, context)?;
+    let drawn_by = (tokenizer, &*pinned_tokenizer.name);
+    clusters::draw(against, &resolved, drawn_by, &mut sources.selections)?;
+    if resolved.select.per_cluster > 1 {
+        // They were counted before some were drawn.
+        sources.counted.clear();
     }
-    let origins = origins(corpora, &resolved, against.moment)?;
-    let specials = &pinned_tokenizer.specials;
-    let mut few = FewLabels::of(corpora, &resolved, (tokenizer, specials))?;
-    if let Some(drawn) = drawn.filter(|_| resolved.select.min_trained.is_none()) {
-        few = few.without(drawn);
-    }
-    let few = |source: &SourceRecipe| few.of_source(&policy(&resolved, Some(source), specials));
-    let mut sources = select_sources(against, &resolved, &origins, (tokenizer, &few), context)?;
     // A default that leaves out nothing is not in the hash of a plan.
     if resolved.select.min_trained.is_none_or(|least| least == FewLabels::LEAST) {
         let is_any = sources.unlabelled.iter().any(|documents| *documents > 0);
@@ -106,6 +97,73 @@ pub(super) fn resolve(
     Ok(Resolution { recipe, tokenizer, pinned_tokenizer, sources })
 }
 
+/// The near duplicates of the first corpus without ids that the plan of a recipe draws, as far as is known before they
+/// have some, and the tokenizer that they lack: other corpora are only read, and planning names what they lack. In each
+/// further `round` twice as many of a cluster are examined, since those that were encoded had too few tokens or labels.
+///
+/// # Errors
+/// As [`plan`](super::plan), but for what rows need.
+pub fn unencoded_members(
+    against: &PlanInputs<'_>,
+    recipe: &Recipe,
+    round: u32,
+    context: &Context<'_>,
+) -> Result<(String, RoaringTreemap), EpochError> {
+    let found = select_all(against, recipe, None, context)?;
+    let most = u64::from(recipe.select.per_cluster);
+    let missing = |most| {
+        let members = clusters::first_of_clusters(against, &found.sources.selections, most)?;
+        let without = clusters::without_ids(against.corpora, found.tokenizer, &members)?;
+        Ok::<_, EpochError>(parts(0, &without))
+    };
+    let mut members = missing(most)?;
+    if round > 0 && !members.is_empty() {
+        members = missing(most << round.min(31))?;
+    }
+    Ok((found.pinned_tokenizer.name, members))
+}
+
+/// A recipe whose names are looked up, and what passes for each of its sources.
+pub(super) struct Passing {
+    recipe: Recipe,
+    pub tokenizer: TokenizerId,
+    pub pinned_tokenizer: PinnedTokenizer,
+    origins: Vec<SourceOrigins>,
+    pub sources: SourceSelections,
+}
+
+/// Finds what passes for each source, of a cluster of near duplicates as many as there are.
+///
+/// # Errors
+/// As [`resolve`].
+pub(super) fn select_all(
+    against: &PlanInputs<'_>,
+    recipe: &Recipe,
+    drawn: Option<&RoaringTreemap>,
+    context: &Context<'_>,
+) -> Result<Passing, EpochError> {
+    let corpora = against.corpora;
+    select::check_moment(corpora, recipe, against.moment)?;
+    let mut resolved = recipe.clone();
+    resolved.snapshot = against.moment.named();
+    let excluded = &mut resolved.select.exclude_contaminated;
+    *excluded = suites::resolve_suites(corpora, excluded)?;
+    let (tokenizer, pinned_tokenizer) = resolve_tokenizer(corpora, recipe)?;
+    resolved.tokenizer.name = Some(pinned_tokenizer.name.clone());
+    if recipe.sources.is_empty() {
+        resolved.sources = corpora.sources().map(|(_, name)| SourceRecipe::named(name)).collect();
+    }
+    let origins = origins(corpora, &resolved, against.moment)?;
+    let specials = &pinned_tokenizer.specials;
+    let mut few = FewLabels::of(corpora, &resolved, (tokenizer, specials))?;
+    if let Some(drawn) = drawn.filter(|_| resolved.select.min_trained.is_none()) {
+        few = few.without(drawn);
+    }
+    let few = |source: &SourceRecipe| few.of_source(&policy(&resolved, Some(source), specials));
+    let sources = select_sources(against, &resolved, &origins, (tokenizer, &few), context)?;
+    Ok(Passing { recipe: resolved, tokenizer, pinned_tokenizer, origins, sources })
+}
+
 /// The documents that a source is cut down to, where it is.
 type FewOf<'a, 'f> = &'a dyn Fn(&SourceRecipe) -> Option<&'f RoaringTreemap>;
 
@@ -118,7 +176,7 @@ fn select_sources<'f>(
 ) -> Result<SourceSelections, EpochError> {
     let corpora = against.corpora;
     context.progress.begin("select", Some(recipe.sources.len() as u64));
-    let base = select::eligible_documents(corpora, recipe, against.moment, against.kept)?;
+    let base = select::eligible_documents(against, recipe)?;
     let (mut selections, mut counted) = (Vec::new(), BTreeMap::new());
     let (mut draws_from, mut unlabelled) = (BTreeMap::new(), Vec::new());
     for (source, from) in recipe.sources.iter().zip(origins) {
@@ -126,7 +184,8 @@ fn select_sources<'f>(
         let of = (&base, few(source));
         let (selection, counts, without) =
             select::source_documents(corpora, recipe, source, &from.ids, tokenizer, of)?;
-        unlabelled.push(without);
+        // Which near duplicates were ever encoded must not show in a plan.
+        unlabelled.push(without.intersection_len(against.kept));
         draws_from.insert(source.name.clone(), from.found.clone());
         selections.push((source.name.clone(), selection));
         counted.insert(source.name.clone(), counts.map(Arc::new));

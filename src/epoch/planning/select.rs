@@ -1,5 +1,6 @@
 //! Selects the documents that a source of an epoch draws from.
 
+use super::PlanInputs;
 use super::moment::{PlanMoment, has_moved};
 use super::suites::contaminated_documents;
 use crate::corpus::Corpora;
@@ -140,31 +141,56 @@ pub(in crate::epoch) fn removed_documents(corpora: &Corpora) -> Result<RoaringTr
     Ok(removed | corpora.documents_standing(Standing::Blocked)?)
 }
 
-/// The documents that all sources draw from: kept in the snapshot, as `[select]` says, on the asked side
-/// of the border to the holdout.
-pub(super) fn eligible_documents(
+/// The near duplicates of which the plan of a recipe may draw some.
+fn near_documents(corpora: &Corpora, recipe: &Recipe) -> Result<RoaringTreemap, EpochError> {
+    if recipe.select.per_cluster == 1 {
+        return Ok(RoaringTreemap::new());
+    }
+    Ok(corpora.documents_standing(Standing::Near)?)
+}
+
+/// Clusters are those of the present: a snapshot that the recipe names must show it.
+pub(super) fn check_moment(
     corpora: &Corpora,
     recipe: &Recipe,
     moment: &PlanMoment,
-    kept: &RoaringTreemap,
+) -> Result<(), EpochError> {
+    if recipe.select.per_cluster > 1
+        && let Some(name) = &recipe.snapshot
+        && has_moved_on(corpora, moment)?
+    {
+        return Err(EpochError::Recipe(format!(
+            "select.per_cluster draws from clusters, which may have changed since the snapshot `{name}` was made: leave `snapshot` out"
+        )));
+    }
+    Ok(())
+}
+
+/// The documents that all sources draw from: kept in the snapshot, or near duplicates of these where the recipe draws
+/// them too, as `[select]` says, on the asked side of the border to the holdout.
+pub(super) fn eligible_documents(
+    against: &PlanInputs<'_>,
+    recipe: &Recipe,
 ) -> Result<RoaringTreemap, EpochError> {
+    let PlanInputs { corpora, moment, kept, .. } = *against;
     check_expressions(corpora, recipe, moment)?;
-    let base = before_holdout(corpora, recipe, kept, |_, _| {})?;
+    let near = near_documents(corpora, recipe)?;
+    let base = before_holdout(corpora, recipe, (kept, &near), |_, _| {})?;
     match &recipe.select.holdout {
-        Some(holdout) => Ok(split_by_holdout(corpora, moment, holdout, &base)?.0),
+        Some(holdout) => Ok(split_by_holdout(corpora, moment, holdout, (&base, kept))?.0),
         None => Ok(base),
     }
 }
 
-/// The documents that `[select]` leaves before the border to the holdout divides them. `each` is called for every step
-/// with the reason why documents are left out and with those that stay.
+/// The documents that `[select]` leaves, of what is kept and of `near` duplicates, before the border to the holdout
+/// divides them. `each` is called for every step with the reason why documents are left out and with those that stay.
 pub(super) fn before_holdout(
     corpora: &Corpora,
     recipe: &Recipe,
-    kept: &RoaringTreemap,
+    (kept, near): (&RoaringTreemap, &RoaringTreemap),
     mut each: impl FnMut(LeftOutReason, &RoaringTreemap),
 ) -> Result<RoaringTreemap, EpochError> {
-    let mut base = kept.clone();
+    let mut base = kept | near;
     if recipe.select.exclude_removed {
         base -= removed_documents(corpora)?;
         each(LeftOutReason::Removed, &base);
@@ -186,29 +212,32 @@ pub(super) fn before_holdout(
 /// A group of clusters is a lineage, identified by its root: the first of the documents whose place was taken since.
 /// Where two lineages met and their coins differ, documents of both are on neither side: they are similar to something
 /// trained on before and to something held out before.
+///
+/// A near duplicate is where the kept document of its cluster is, drawn or not; on neither side where its own lineage, or
+/// its own value, is elsewhere.
 pub(super) fn split_by_holdout(
     corpora: &Corpora,
     moment: &PlanMoment,
     holdout: &Holdout,
-    base: &RoaringTreemap,
+    (base, kept): (&RoaringTreemap, &RoaringTreemap),
 ) -> Result<(RoaringTreemap, RoaringTreemap), EpochError> {
     let is_held = |group: &[u8]| coin("holdout", holdout.seed, group) < holdout.share;
     let wanted = |held: bool| held == (holdout.take == HoldoutSide::Holdout);
-    let mut of_lineage = base.clone();
-    let mut side = RoaringTreemap::new();
+    let members = base - kept;
+    let mut of_lineage = if members.is_empty() { base.clone() } else { base | kept };
+    // Documents with a group on the wanted side, and with one on the other side.
+    let (mut here, mut there) = (RoaringTreemap::new(), RoaringTreemap::new());
     if !matches!(holdout.by.as_str(), "cluster" | "document") {
         corpora.texts(&holdout.by, |id, value| {
             // A document without a value goes by its lineage.
             if let Some(group) = value
                 && of_lineage.remove(id)
-                && wanted(is_held(group.as_bytes()))
             {
+                let side = if wanted(is_held(group.as_bytes())) { &mut here } else { &mut there };
                 side.insert(id);
             }
         })?;
     }
-    // Documents with a root on the wanted side, and with one on the other side.
-    let (mut here, mut there) = (RoaringTreemap::new(), RoaringTreemap::new());
     corpora.lineages_at(moment, |document, root| {
         if !of_lineage.contains(document.0) {
             return;
@@ -220,10 +249,20 @@ pub(super) fn split_by_holdout(
             there.insert(document.0);
         }
     })?;
-    let alone = of_lineage - &here - &there;
-    side.extend(alone.iter().filter(|id| wanted(is_held(&id.to_le_bytes()))));
-    side |= &here - &there;
-    Ok((side, here & there))
+    let alone = of_lineage - &here - &there - &members;
+    for id in &alone {
+        let side = if wanted(is_held(&id.to_le_bytes())) { &mut here } else { &mut there };
+        side.insert(id);
+    }
+    corpora.each_member(&members, |witness, member| {
+        for groups in [&mut here, &mut there] {
+            if groups.contains(witness.0) {
+                groups.insert(member.0);
+            }
+        }
+        Ok(())
+    })?;
+    Ok(((&here - &there) & base, here & there & base))
 }
 
 /// The documents of some sources of the corpora.
@@ -238,8 +277,8 @@ pub(super) fn documents_of_all(
     Ok(documents)
 }
 
-/// The documents of a source of the recipe, how many there are of each count of tokens, where all have one, and how
-/// many documents with `few` labels are not drawn.
+/// The documents of a source of the recipe, how many there are of each count of tokens, where all have one, and the
+/// documents with `few` labels, which are not drawn.
 pub(super) fn source_documents(
     corpora: &Corpora,
     recipe: &Recipe,
@@ -247,16 +286,13 @@ pub(super) fn source_documents(
     from: &[SourceId],
     tokenizer: TokenizerId,
     (base, few): (&RoaringTreemap, Option<&RoaringTreemap>),
-) -> Result<(RoaringTreemap, Option<LengthHistogram>, u64), EpochError> {
+) -> Result<(RoaringTreemap, Option<LengthHistogram>, RoaringTreemap), EpochError> {
     let mut selection = documents_of_all(corpora, from)? & base;
     if let Some(condition) = &source.condition {
         selection &= corpora.select(condition)?;
     }
-    let all = selection.len();
-    if let Some(few) = few {
-        selection -= few;
-    }
-    let unlabelled = all - selection.len();
+    let unlabelled = few.map_or_else(RoaringTreemap::new, |few| &selection & few);
+    selection -= &unlabelled;
     let (selection, counts) =
         with_tokens(corpora, tokenizer, &selection, recipe.select.min_tokens)?;
     Ok((selection, counts, unlabelled))

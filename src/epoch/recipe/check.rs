@@ -153,6 +153,12 @@ fn check_source(recipe: &Recipe, source: &SourceRecipe) -> Result<(), EpochError
 }
 
 fn check_select(recipe: &Recipe) -> Result<(), EpochError> {
+    if recipe.select.per_cluster == 0 {
+        return refuse(
+            "select.per_cluster is 0; leave it out to draw what is kept, or give 2 or more to draw near duplicates too"
+                .to_owned(),
+        );
+    }
     let excluded = &recipe.select.exclude_contaminated;
     for (at, suite) in excluded.iter().enumerate() {
         let name = &suite.suite;

@@ -89,6 +89,10 @@ pub struct SelectRecipe {
     /// Leaves out documents contaminated by these suites.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub exclude_contaminated: Vec<ExcludedSuite>,
+    /// The most documents that are drawn of a cluster of near duplicates: the kept one, then removed ones in the keep order.
+    /// 1 by default: what is kept.
+    #[serde(skip_serializing_if = "is_kept_alone")]
+    pub per_cluster: u32,
     /// Keeps a share of the documents apart for validation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub holdout: Option<Holdout>,
@@ -103,6 +107,10 @@ const fn is_not(asked: &bool) -> bool {
     !*asked
 }
 
+const fn is_kept_alone(per_cluster: &u32) -> bool {
+    *per_cluster == 1
+}
+
 impl Default for SelectRecipe {
     fn default() -> Self {
         Self {
@@ -111,6 +119,7 @@ impl Default for SelectRecipe {
             min_trained: None,
             exclude_removed: false,
             exclude_contaminated: Vec::new(),
+            per_cluster: 1,
             holdout: None,
             repeat: None,
         }

@@ -86,6 +86,7 @@ pub(super) fn check_text(text: &str) -> Result<(), OutOfRange> {
     use PlaceStep::{At, Key};
     let Ok(table) = DeTable::parse(text) else { return Ok(()) };
     let mut numbers = vec![
+        (vec![Key("select"), Key("per_cluster")], u32::MAX),
         (vec![Key("pack"), Key("length")], *LENGTHS.end()),
         (vec![Key("pack"), Key("most_segments")], *LENGTHS.end()),
         (vec![Key("pack"), Key("options"), Key("doc_multiple")], *LENGTHS.end()),

@@ -237,7 +237,7 @@ impl<'a> Gatherer<'a> {
             Some(stored) => each(document, stored),
             None => {
                 let tokenizer = self.opened.plan.tokenizer.name.clone();
-                Err(EpochError::NotEncoded { tokenizer, document: document.0 })
+                Err(EpochError::NotEncoded { tokenizer, document: document.0, near_of: None })
             }
         })
     }

@@ -172,7 +172,7 @@ impl<'a> IdChecker<'a> {
 
     fn unencoded(&self, document: DocId) -> String {
         let tokenizer = self.opened.plan.tokenizer.name.clone();
-        let error = EpochError::NotEncoded { tokenizer, document: document.0 };
+        let error = EpochError::NotEncoded { tokenizer, document: document.0, near_of: None };
         format!("cannot be checked: {error}")
     }
 }

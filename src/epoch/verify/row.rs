@@ -134,7 +134,7 @@ impl<'a> RowChecker<'a> {
         };
         let Some(document_length) = document_length else {
             let tokenizer = self.opened.plan.tokenizer.name.clone();
-            let error = EpochError::NotEncoded { tokenizer, document: document.0 };
+            let error = EpochError::NotEncoded { tokenizer, document: document.0, near_of: None };
             findings.fail(Property::Ids, format!("cannot be checked: {error}"));
             return Ok(None);
         };

@@ -40,8 +40,8 @@ const LAYERS: &[(&str, &str)] = &[
     (
         "epoch",
         "model store output corpus query::select query::numbers query::texts query::dependence \
-         query::names_column query::resolved query::contaminated contamination \
-         query::Dependence query::QueryError tokenizer::stored_vocabulary tokenizer::Vocabulary \
+         query::names_column query::resolved query::contaminated query::MemberSorter \
+         contamination query::Dependence query::QueryError tokenizer::stored_vocabulary tokenizer::Vocabulary \
          tokenizer::TokenizerError",
     ),
     ("report", "model store corpus contamination query epoch"),

@@ -186,7 +186,7 @@ impl WordCorpus {
 }
 
 /// A tokenizer.json with `<pad>`, `<bos>` and `<eos>`, and a token for each of [`WORDS`].
-fn word_tokenizer() -> String {
+pub fn word_tokenizer() -> String {
     let specials = ["<pad>", "<bos>", "<eos>"];
     let mut vocabulary = serde_json::Map::new();
     for token in specials.iter().map(|token| (*token).to_owned()).chain(["<unk>".to_owned()]) {

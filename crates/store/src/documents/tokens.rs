@@ -12,7 +12,7 @@ use model::{DocId, SourceId, TokenizerId};
 use std::ops::Range;
 
 store_family! {
-    /// Token ids of every document that is or was kept.
+    /// Token ids of every document that is or was kept, and of near duplicates that a plan drew.
     Tokens = "tokens", DensePacked,
     TokensKey, "tokenizer u16, document u64"
     => "token ids": &'v [u8], |_, bytes| decode_tokens(bytes),
