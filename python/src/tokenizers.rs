@@ -192,5 +192,5 @@ pub(crate) fn tokenizer_names(py: Python<'_>, handle: &Handle) -> PyResult<Vec<S
 }
 
 fn names(corpus: &Corpus) -> Vec<String> {
-    corpus.view().tokenizers().map(|(_, record)| record.name.clone()).collect()
+    corpus.view().own_tokenizers().map(|(_, record)| record.name.clone()).collect()
 }

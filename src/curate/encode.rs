@@ -119,7 +119,9 @@ impl BaseIds {
         // Dropped, or not encoded to its end: then there is nothing to take over. Nor are ids of SentencePiece: an
         // extension of a `.model` is a `tokenizer.json`, to which the library gives ids.
         let is_usable = |base: &TokenizerRecord| {
-            base.encoded_to == u64::MAX && !is_sentencepiece_reference(&base.reference)
+            base.encoded_to == u64::MAX
+                && base.drawn().is_none()
+                && !is_sentencepiece_reference(&base.reference)
         };
         let Some((base, _)) = base.and_then(found).filter(|(_, base)| is_usable(base)) else {
             return Ok(None);

@@ -42,8 +42,8 @@
 //!   of which `perplexity_model` says what they counted
 //! * `signals`: scores of texts, stored as fields; `contaminate`: suites of evaluation items, searched for in what is
 //!   stored, and what people decide about these
-//! * `tokenizers` of a corpus, found, loaded, registered and dropped; `encode`: token ids of one that came after the
-//!   documents; `tokens` of one document, to be shown
+//! * `tokenizers` of a corpus, found, loaded, registered and dropped; `draws` of one, which are tokenizers too; `encode`:
+//!   token ids of one that came after the documents; `tokens` of one document, to be shown
 //! * `train` a tokenizer on the stored texts, or extend one; `analyse` tokenizers on a sample of them;
 //!   `word_costs`: which words an extension would save most by
 //! * `sample`: which texts, and how counts of them are kept apart (languages, sources)
@@ -55,6 +55,7 @@ mod block_reach;
 mod check;
 mod commits;
 mod contaminate;
+mod draws;
 mod encode;
 mod erase;
 mod fields;
@@ -88,6 +89,7 @@ pub use analyse::{AnalyseOptions, TokenizerCandidate};
 pub(crate) use check::{check, family};
 pub use contaminate::{JudgeReport, Judgement, SuiteReport};
 pub(crate) use contaminate::{NewSuite, add_suite, load_seeds, search_stored};
+pub(crate) use draws::{register_draw, register_draws};
 pub(crate) use encode::{encode_members, encode_stored};
 pub use erase::{
     Certificate, CertifiedOutput, ErasedName, Finding, PurgeReport, PurgeSelection, SearchedFamily,

@@ -1,5 +1,6 @@
 //! The tokenizers of a corpus: found, loaded, registered, proven and dropped.
 
+use super::draws::{drawing, draws_of, reference_of, stored_reference};
 use super::encode::sample_texts;
 use super::tokens::other_ids;
 use crate::corpus::{Corpus, CorpusWriter};
@@ -49,7 +50,7 @@ impl Corpus {
     /// [`TokenizerError::Unknown`]; [`StoreError`](crate::store::StoreError) when a file cannot be read.
     pub fn tokenizer_json_difference(&self, name: &str) -> Result<Option<String>, Error> {
         let (id, record) = find(self.view(), name)?;
-        if !is_sentencepiece_reference(&record.reference) {
+        if !is_sentencepiece_reference(reference_of(record)) {
             return Ok(None);
         }
         let (json, model) =
@@ -77,7 +78,7 @@ impl Corpus {
     /// what it does.
     pub fn sentencepiece_model(&self, name: &str) -> Result<WrittenModel, Error> {
         let (id, record) = find(self.view(), name)?;
-        if is_sentencepiece_reference(&record.reference) {
+        if is_sentencepiece_reference(reference_of(record)) {
             let bytes = self.view().tokenizer_original(id, 0)?;
             return Ok(WrittenModel { bytes, rounded: None });
         }
@@ -148,7 +149,7 @@ impl Corpus {
         let sample: Vec<&str> = sample.iter().map(String::as_str).collect();
         let json = self.view().tokenizer_file(id)?;
         let originals = self.view().tokenizer_originals(id, record)?;
-        let (model, reference) = (tokenizer::original_model(&originals), &record.reference);
+        let (model, reference) = (tokenizer::original_model(&originals), reference_of(record));
         let subject = CheckSubject { json: &json, model, reference };
         let check = tokenizer::check(&subject, &sample)?;
         let other = other_ids(self.view(), &load(self.view(), Some(name))?)?;
@@ -217,7 +218,7 @@ pub fn load(view: &View, name: Option<&str>) -> Result<LoadedTokenizer, Error> {
 /// # Errors
 /// [`Error`] when a file is absent or damaged.
 pub fn load_all(view: &View) -> Result<Vec<LoadedTokenizer>, Error> {
-    view.tokenizers().map(|(id, record)| load_record(view, id, record, false).map(built)).collect()
+    Ok(load_records(view, false)?.into_iter().map(built).collect())
 }
 
 /// Builds the encoder of a tokenizer that is about to be used.
@@ -232,9 +233,7 @@ fn built(loaded: LoadedTokenizer) -> LoadedTokenizer {
 /// # Errors
 /// [`Error`] when one gives other ids here than the stored ones, or a file is absent or damaged.
 pub fn load_to_write(writer: &mut StoreWriter) -> Result<Vec<LoadedTokenizer>, Error> {
-    let view = writer.view();
-    let loaded = view.tokenizers().map(|(id, record)| load_record(view, id, record, true));
-    let loaded = loaded.collect::<Result<Vec<_>, _>>()?;
+    let loaded = load_records(writer.view(), true)?;
     for tokenizer in &loaded {
         prove(writer, tokenizer)?;
     }
@@ -259,6 +258,10 @@ fn load_record(
     record: &TokenizerRecord,
     is_writer: bool,
 ) -> Result<LoadedTokenizer, Error> {
+    if let Some((base, word)) = record.drawn() {
+        let (base_id, base) = find(view, base)?;
+        return drawing((id, record, word), &load_record(view, base_id, base, is_writer)?);
+    }
     let file = view.tokenizer_file(id)?;
     let tokenizer = match is_sentencepiece_reference(&record.reference) {
         true => Tokenizer::load_sentencepiece(&file, &view.tokenizer_original(id, 0)?)?,
@@ -269,6 +272,19 @@ fn load_record(
     };
     let (name, vocab_size, mask_rule) = (record.name.clone(), record.vocab_size, record.mask_rule);
     Ok(LoadedTokenizer { id, name, vocab_size, mask_rule, tokenizer: Arc::new(tokenizer) })
+}
+
+/// All tokenizers; draws share what they can with that of which they are, which comes before them.
+fn load_records(view: &View, is_writer: bool) -> Result<Vec<LoadedTokenizer>, Error> {
+    let mut all: Vec<LoadedTokenizer> = Vec::new();
+    for (id, record) in view.tokenizers() {
+        let drawn = record.drawn().and_then(|(base, word)| {
+            let base = all.iter().find(|loaded| loaded.name == base)?;
+            Some(drawing((id, record, word), base))
+        });
+        all.push(drawn.unwrap_or_else(|| load_record(view, id, record, is_writer))?);
+    }
+    Ok(all)
 }
 
 /// Registers a tokenizer; what is stored is not encoded by it yet. The same file under the same name is registered
@@ -380,7 +396,7 @@ pub fn check_new_name(
 /// [`Error`] when it gives others.
 fn prove(writer: &mut StoreWriter, loaded: &LoadedTokenizer) -> Result<(), Error> {
     let (_, record) = find(writer.view(), &loaded.name)?;
-    let reference = loaded.tokenizer.reference().to_owned();
+    let reference = stored_reference(record, &loaded.tokenizer);
     let backend = loaded.tokenizer.new_verdict().unwrap_or_else(|| record.backend.clone());
     if record.reference == reference && record.backend == backend {
         return Ok(());
@@ -401,8 +417,8 @@ fn prove(writer: &mut StoreWriter, loaded: &LoadedTokenizer) -> Result<(), Error
     Ok(())
 }
 
-/// Forgets a tokenizer with all its ids. `plans` are the stored plans by it: while there are some, or ids of it came
-/// with records, it is refused unless `force`.
+/// Forgets a tokenizer with all its ids, and its draws. `plans` are the stored plans by it: while there are some, or ids
+/// of it came with records, it is refused unless `force`.
 ///
 /// # Errors
 /// [`Error`] when there is no such tokenizer, or something depends on it.
@@ -424,8 +440,11 @@ pub fn drop_tokenizer(
         }
         return Err(in_use(what.join(", and ")));
     }
+    let draws = draws_of(writer.view(), name).into_iter();
+    let draws = draws.map(|draw| find(writer.view(), &draw).map(|(id, _)| id));
+    let draws = draws.collect::<Result<Vec<_>, _>>()?;
     let mut batch = writer.begin()?;
-    batch.drop_tokenizer(id)?;
+    draws.into_iter().chain([id]).try_for_each(|id| batch.drop_tokenizer(id))?;
     batch.commit(&about(name))?;
     Ok(writer.flush_if_long()?)
 }

@@ -25,6 +25,7 @@ pub fn histogram(
         corpora: Corpora::alone(view),
         tokenizer,
         tokenizer_name: "measured".into(),
+        draws: Arc::default(),
         overhead: 0,
         known: None,
         sharing: 1,

@@ -69,8 +69,10 @@ pub fn chain_of(view: &View, number: u32) -> Result<Vec<Plan>, EpochError> {
 /// [`StoreError`] when the plans cannot be read.
 pub fn plans_by(view: &View, name: &str, hash: [u8; 32]) -> Result<Vec<u32>, StoreError> {
     let hash = blake3::Hash::from_bytes(hash).to_hex();
-    let depends =
-        |plan: PlanHeader| plan.tokenizer.hash == hash.as_str() && plan.tokenizer.name == name;
+    let depends = |plan: PlanHeader| {
+        let PinnedTokenizer { name: of, hash: has, draws, .. } = &plan.tokenizer;
+        has == hash.as_str() && (of == name || draws.iter().any(|draw| draw == name))
+    };
     let mut plans = view.epochs()?;
     // A plan that cannot be read cannot be used either.
     plans.retain(|record| PlanHeader::from_json(&record.plan).is_ok_and(depends));
@@ -199,9 +201,11 @@ pub(crate) fn carry_plan(
 ) -> Result<bool, EpochError> {
     let number = record.number;
     let planned = stored_plan(view, number)?;
-    let PinnedTokenizer { name, hash, .. } = &planned.plan.tokenizer;
-    let has_tokenizer = writer.view().tokenizer_named(name).is_some_and(|(_, found)| {
-        blake3::Hash::from_bytes(found.hash).to_hex().as_str() == hash.as_str()
+    let PinnedTokenizer { name, hash, draws, .. } = &planned.plan.tokenizer;
+    let has_tokenizer = [name].into_iter().chain(draws).all(|name| {
+        writer.view().tokenizer_named(name).is_some_and(|(_, found)| {
+            blake3::Hash::from_bytes(found.hash).to_hex().as_str() == hash.as_str()
+        })
     });
     if !has_tokenizer || writer.view().snapshot(&record.snapshot)?.is_none() {
         return Ok(false);

@@ -240,7 +240,7 @@ pub fn info(view: &View) -> Result<Info, QueryError> {
         bytes: record.bytes,
         kept_bytes: record.kept_bytes,
         tokens: view
-            .tokenizers()
+            .own_tokenizers()
             .map(|(id, tokenizer)| (tokenizer.name.clone(), Value::from(tokens(record, id.0))))
             .collect(),
     };
@@ -267,7 +267,7 @@ pub fn info(view: &View) -> Result<Info, QueryError> {
         kept_bytes: sum(|record| record.kept_bytes),
         rejects: view.state().rejects,
         sources: view.sources().map(|(_, record)| source(record)).collect(),
-        tokenizers: view.tokenizers().map(|(id, record)| tokenizer(id.0, record)).collect(),
+        tokenizers: view.own_tokenizers().map(|(id, record)| tokenizer(id.0, record)).collect(),
         tokens_rule: TOKENS_RULE,
         fields: view.fields().iter().map(FieldInfo::from).collect(),
         outdated_signals: signals::outdated(view),

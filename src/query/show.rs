@@ -160,7 +160,7 @@ pub fn show(view: &View, document: DocId) -> Result<Shown, QueryError> {
     let metadata = RawValue::from_string(view.metadata(document)?)
         .map_err(|error| QueryError::Metadata { document, why: error.to_string() })?;
     let mut tokens = Map::new();
-    for (tokenizer, record) in view.tokenizers() {
+    for (tokenizer, record) in view.own_tokenizers() {
         let count = number(view, system_fields::tokens_of(tokenizer), document)?;
         tokens.insert(record.name.clone(), count.map_or(Value::Null, Value::from));
     }

@@ -105,6 +105,7 @@ impl CorpusWriter {
         context: &Context<'_>,
     ) -> Result<(EpochRecord, Plan), Error> {
         let context = self.within(context);
+        self.store_draws(recipe, &context)?;
         self.store_plan(recipe, &context, |corpus, made| {
             let planned = plan_at(&corpus.corpora(), recipe, made, &context)?;
             Ok((planned, epochs))
@@ -161,6 +162,27 @@ impl CorpusWriter {
             curate::encode_members(self.store(), &loaded, &members, context)?;
         }
         Ok(())
+    }
+
+    /// Stores the segmentations that the passes of a recipe draw, and encodes every document that has none of them. After
+    /// an interrupt the same call continues.
+    fn store_draws(&mut self, recipe: &Recipe, context: &Context<'_>) -> Result<(), Error> {
+        let Some(segmentation) = recipe.tokenizer.segmentation else { return Ok(()) };
+        recipe.check()?;
+        let base = match &recipe.tokenizer.name {
+            Some(name) => name.clone(),
+            None => match Vec::from_iter(self.view().own_tokenizers()).as_slice() {
+                [(_, only)] => only.name.clone(),
+                // Planning says what is missing.
+                _ => return Ok(()),
+            },
+        };
+        let passes = recipe.sources.iter().map(|source| source.max_repeats).max().unwrap_or(1);
+        for name in curate::register_draws(self.store(), &base, segmentation, passes)? {
+            let loaded = curate::load_to_encode(self.store(), &name)?;
+            curate::encode_stored(self.store(), loaded.id, &loaded.tokenizer, context)?;
+        }
+        Ok(self.store().flush_if_long()?)
     }
 
     /// Plans, at a new snapshot where the recipe names none, and stores the plan, the indexes of its first epochs and

@@ -12,6 +12,8 @@ mod column_damage_tests;
 #[cfg(test)]
 mod cost_tests;
 #[cfg(test)]
+mod draws_tests;
+#[cfg(test)]
 mod earlier_rules_tests;
 mod epochs;
 mod ingest;

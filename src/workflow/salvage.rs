@@ -392,8 +392,15 @@ fn copy_tokenizers(
 ) -> Result<(), Error> {
     for (id, record) in view.tokenizers() {
         let json = view.tokenizer_file(id).map_err(Error::from);
-        let added = json
-            .and_then(|json| writer.add_tokenizer(&record.name, &json, &record.lineage, context));
+        let added = json.and_then(|json| match record.drawn() {
+            None => writer
+                .add_tokenizer(&record.name, &json, &record.lineage, context)
+                .map(|(_, tokens)| tokens),
+            Some((base, word)) => {
+                let draw = curate::register_draw(writer.store(), base, word)?;
+                Ok(writer.backfill(&draw, context)?.encoded_tokens.unwrap_or_default())
+            }
+        });
         if let Err(error) = added {
             report.leave(&format!("tokenizer {}", record.name), error)?;
         }

@@ -80,7 +80,7 @@ pub use records::plans::MarksRecord;
 pub use records::rejects::{RejectIter, RejectNovelty};
 pub use records::removals::{PendingPurge, PurgeTrace, TracePart, TraceRun};
 pub use records::sources::lost_name;
-pub use records::tokenizers::TokenizerFiles;
+pub use records::tokenizers::{TokenizerFiles, draw_name};
 pub use view::View;
 pub use writer::{LiveTable, StoreWriter};
 

@@ -6,10 +6,11 @@ use super::engine::cuts::{ChunkCutter, PART};
 use super::engine::hostile_texts::hostile_texts;
 use super::engine::pipeline::{DeclineReason, PipelineEngine, PipelineScratch};
 use super::engine::proof;
-use super::engine::reference::{EncodedWithOffsets, LibraryReference, SpecialPlace};
+use super::engine::reference::{DrawWord, EncodedWithOffsets, LibraryReference, SpecialPlace};
 use super::error::TokenizerError;
 use super::file::TokenizerFile;
 use super::file::unigram::unigram_variants;
+use super::models::PlacedIds;
 use super::sentencepiece::{SentencePiece, SentencePieceScratch};
 use super::vocabulary::{IdPlaces, TokenBytes, TokenOffsets, Vocabulary};
 use super::{FAST, REFERENCE, SENTENCEPIECE};
@@ -19,7 +20,7 @@ use model::{Error, ErrorKind, Hint, is_zero, overlaps_any};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 /// Which encoder gives the ids: the reference of the tokenizer's file, or one that gives the same at another speed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,11 +75,12 @@ fn fits_fast(vocabulary: &Vocabulary) -> Result<(), String> {
 /// A loaded tokenizer. Text is only text: special tokens spelled in it are not recognised, and
 /// neither beginning nor end marks are added.
 pub struct Tokenizer {
-    pub(crate) json: Box<[u8]>,
-    pub(crate) reference: ReferenceEncoder,
+    // What a tokenizer shares with those that draw segmentations of it.
+    pub(crate) json: Arc<[u8]>,
+    pub(crate) reference: Arc<ReferenceEncoder>,
     /// Built when first asked, if the fast encoder is proven already.
     chosen: OnceLock<ChosenEncoder>,
-    vocabulary: Vocabulary,
+    vocabulary: Arc<Vocabulary>,
     vocab_size: u32,
     /// Whether this process compared the fast engine with the reference.
     is_proven_here: bool,
@@ -89,7 +91,18 @@ pub struct Tokenizer {
     is_fast_with_specials: OnceLock<bool>,
     /// Where long texts are cut; looked at when the first one comes.
     cuts: OnceLock<Option<ChunkCutter>>,
+    /// Draws the segmentation of each text, where that is not the best one.
+    draws: Option<TextDraws>,
 }
+
+/// Gives for a text what draws the segmentations of its words.
+pub(crate) type TextDraws = Box<
+    dyn for<'t> Fn(&'t Tokenizer, &str) -> Result<Option<WordDraws<'t>>, TokenizerError>
+        + Send
+        + Sync,
+>;
+/// Draws the segmentations of words, one after the other.
+pub(crate) type WordDraws<'t> = Box<dyn FnMut(&str) -> Result<PlacedIds, TokenizerError> + 't>;
 
 /// Which encoder gives the ids.
 struct ChosenEncoder {
@@ -199,21 +212,41 @@ impl Tokenizer {
         let vocab_size = vocabulary.size().ok_or(TokenizerError::EmptyVocabulary)?;
         Ok(Self {
             json: json.into(),
-            reference,
+            reference: Arc::new(reference),
             chosen: chosen.map(OnceLock::from).unwrap_or_default(),
-            vocabulary,
+            vocabulary: Arc::new(vocabulary),
             vocab_size,
             is_proven_here: false,
             spellings: OnceLock::new(),
             finder: OnceLock::new(),
             is_fast_with_specials: OnceLock::new(),
             cuts: OnceLock::new(),
+            draws: None,
         })
+    }
+
+    /// One that draws the segmentations of texts, of the same file.
+    pub(crate) fn with_draws(&self, draws: TextDraws) -> Self {
+        Self {
+            json: Arc::clone(&self.json),
+            reference: Arc::clone(&self.reference),
+            chosen: OnceLock::new(),
+            vocabulary: Arc::clone(&self.vocabulary),
+            vocab_size: self.vocab_size,
+            is_proven_here: false,
+            spellings: OnceLock::new(),
+            finder: OnceLock::new(),
+            is_fast_with_specials: OnceLock::new(),
+            cuts: OnceLock::new(),
+            draws: Some(draws),
+        }
     }
 
     /// Builds the encoder now that the first text would wait for.
     pub fn build_encoder(&self) {
-        self.chosen();
+        if self.draws.is_none() {
+            self.chosen();
+        }
     }
 
     fn chosen(&self) -> &ChosenEncoder {
@@ -233,8 +266,8 @@ impl Tokenizer {
 
     /// Whose ids are right, with its version.
     #[must_use]
-    pub const fn reference(&self) -> &'static str {
-        match &self.reference {
+    pub fn reference(&self) -> &'static str {
+        match &*self.reference {
             ReferenceEncoder::Library(_) => REFERENCE,
             ReferenceEncoder::SentencePiece(_) => SENTENCEPIECE,
         }
@@ -394,16 +427,22 @@ impl Tokenizer {
         text: &str,
         specials: bool,
     ) -> Result<(Vec<u32>, TokenOffsets), TokenizerError> {
-        let (ids, places) = match &self.reference {
+        let mut drawn = self.word_draws(text)?;
+        let draw = drawn.as_deref_mut().map(|draw| draw as DrawWord<'_>);
+        let (ids, places) = match &*self.reference {
             ReferenceEncoder::Library(library) => {
-                library_of(library, &self.json)?.encode_placed(text, specials)?
+                library_of(library, &self.json)?.encode_placed(text, specials, draw)?
             }
-            ReferenceEncoder::SentencePiece(model) if specials => {
-                encode_around(model, text, &self.places_of_specials(text)?)?
+            ReferenceEncoder::SentencePiece(model) => {
+                let places = if specials { self.places_of_specials(text)? } else { Vec::new() };
+                encode_around(model, text, &places, draw)?
             }
-            ReferenceEncoder::SentencePiece(model) => model.encode_with_places(text)?,
         };
         Ok((ids, whole_characters(text, places)?))
+    }
+
+    fn word_draws(&self, text: &str) -> Result<Option<WordDraws<'_>>, TokenizerError> {
+        self.draws.as_ref().map_or(Ok(None), |draws| draws(self, text))
     }
 
     /// The special tokens that a text spells: their ids and their bytes.
@@ -426,7 +465,7 @@ impl Tokenizer {
         text: &str,
         plain: &[Range<u32>],
     ) -> Result<Option<(Vec<u32>, TokenOffsets)>, TokenizerError> {
-        let mut specials = match &self.reference {
+        let mut specials = match &*self.reference {
             ReferenceEncoder::Library(library) => {
                 library_of(library, &self.json)?.places_of_specials(text)?
             }
@@ -437,11 +476,13 @@ impl Tokenizer {
         if specials.len() == all {
             return Ok(None);
         }
-        let (ids, places) = match &self.reference {
+        let mut drawn = self.word_draws(text)?;
+        let draw = drawn.as_deref_mut().map(|draw| draw as DrawWord<'_>);
+        let (ids, places) = match &*self.reference {
             ReferenceEncoder::Library(library) => {
-                library_of(library, &self.json)?.encode_around(text, &specials)?
+                library_of(library, &self.json)?.encode_around(text, &specials, draw)?
             }
-            ReferenceEncoder::SentencePiece(model) => encode_around(model, text, &specials)?,
+            ReferenceEncoder::SentencePiece(model) => encode_around(model, text, &specials, draw)?,
         };
         Ok(Some((ids, whole_characters(text, places)?)))
     }
@@ -452,12 +493,15 @@ impl Tokenizer {
         text: &str,
         specials: bool,
     ) -> Option<(Vec<u32>, TokenOffsets)> {
+        if self.draws.is_some() {
+            return None;
+        }
         let fast = self.chosen().fast.as_ref()?;
         let (mut ids, mut scratch) =
             (Vec::with_capacity(text.len() / 3 + 1), PipelineScratch::default());
         if specials {
             let is_proven = self.is_fast_with_specials.get_or_init(|| {
-                let ReferenceEncoder::Library(library) = &self.reference else { return false };
+                let ReferenceEncoder::Library(library) = &*self.reference else { return false };
                 library_of(library, &self.json).is_ok_and(|reference| {
                     proof::prove_with_specials(fast, reference, &self.vocabulary).is_ok()
                 })
@@ -487,7 +531,7 @@ impl Tokenizer {
     /// # Errors
     /// [`TokenizerError::Decode`] when the decoder refuses; unknown ids are skipped.
     pub fn decode(&self, ids: &[u32]) -> Result<String, TokenizerError> {
-        match &self.reference {
+        match &*self.reference {
             ReferenceEncoder::Library(library) => library_of(library, &self.json)?.decode(ids),
             ReferenceEncoder::SentencePiece(model) => Ok(model.decode(ids)),
         }
@@ -515,6 +559,7 @@ fn encode_around(
     model: &SentencePiece,
     text: &str,
     specials: &[SpecialPlace],
+    mut draw: Option<DrawWord<'_>>,
 ) -> Result<EncodedWithOffsets, TokenizerError> {
     let (mut ids, mut places) = EncodedWithOffsets::default();
     let mut start = 0;
@@ -522,7 +567,10 @@ fn encode_around(
     let specials = specials.iter().map(|(id, place)| (Some(*id), place.clone()));
     for (special, place) in specials.chain([end]) {
         let part = text_part(text, start..place.start);
-        let (part_ids, part_places) = model.encode_with_places(part)?;
+        let (part_ids, part_places) = match &mut draw {
+            Some(draw) => model.draw_with_places(part, draw)?,
+            None => model.encode_with_places(part)?,
+        };
         ids.extend(part_ids.into_iter().chain(special));
         places.extend(part_places.into_iter().map(|(a, b)| (start + a, start + b)));
         places.extend(special.map(|_| (place.start, place.end)));
@@ -592,6 +640,11 @@ impl<'a> Encoder<'a> {
     /// is then as it was.
     pub fn encode(&mut self, text: &str, out: &mut Vec<u32>) -> Result<(), TokenizerError> {
         self.declined = None;
+        if self.tokenizer.draws.is_some() {
+            out.append(&mut self.tokenizer.reference_offsets(text, false)?.0);
+            self.count_reference(None);
+            return Ok(());
+        }
         self.encode_in_parts(text, PART, out)?;
         match self.declined.take() {
             None if self.tokenizer.chosen().fast.is_some() => self.engines.fast += 1,
@@ -614,7 +667,7 @@ impl<'a> Encoder<'a> {
             return Ok(encoded);
         }
         let encoded = self.tokenizer.reference_offsets(text, specials)?;
-        let is_fast = self.tokenizer.chosen().fast.is_some();
+        let is_fast = self.tokenizer.draws.is_none() && self.tokenizer.chosen().fast.is_some();
         self.count_reference(is_fast.then_some(DeclineReason::Offsets));
         Ok(encoded)
     }
@@ -639,7 +692,7 @@ impl<'a> Encoder<'a> {
     }
 
     fn count_reference(&mut self, declined: Option<DeclineReason>) {
-        match self.tokenizer.reference {
+        match &*self.tokenizer.reference {
             ReferenceEncoder::Library(_) => self.engines.reference += 1,
             ReferenceEncoder::SentencePiece(_) => self.engines.sentencepiece += 1,
         }
@@ -660,7 +713,7 @@ impl<'a> Encoder<'a> {
         out: &mut Vec<u32>,
     ) -> Result<(), TokenizerError> {
         // SentencePiece's memory does not grow with what it keeps of a text beside the ids.
-        if let ReferenceEncoder::SentencePiece(_) = self.tokenizer.reference {
+        if let ReferenceEncoder::SentencePiece(_) = &*self.tokenizer.reference {
             return self.encode_whole(text, out);
         }
         let start = out.len();
@@ -691,7 +744,7 @@ impl<'a> Encoder<'a> {
                 Err(reason) => self.declined = Some(reason),
             }
         }
-        match &self.tokenizer.reference {
+        match &*self.tokenizer.reference {
             ReferenceEncoder::Library(library) => {
                 library_of(library, &self.tokenizer.json)?.encode(text, out)
             }

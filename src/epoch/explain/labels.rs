@@ -50,7 +50,7 @@ pub(super) fn label_gaps(
         return Ok(None);
     }
     let looked = match most {
-        EXPLAINED_ROWS.. => LabelFinder::of_all(opened)?,
+        EXPLAINED_ROWS.. if !opened.has_draws() => LabelFinder::of_all(opened)?,
         _ => LabelFinder { opened, known: None },
     };
     let mut gaps = LabelGaps::default();
@@ -125,14 +125,14 @@ impl<'a> LabelFinder<'a> {
         let source = self.opened.source(row)?;
         let mut has_label = false;
         for segment in source.segments_without_repeated(row)? {
-            let label = self.segment(&segment)?;
+            let label = self.segment(&segment, row.pass)?;
             has_label |= label;
             if segment.offset > 0 {
-                gaps.parts_in_answers += u64::from(self.begins_within_trained(&segment)?);
+                gaps.parts_in_answers += u64::from(self.begins_within_trained(&segment, row.pass)?);
             } else if !label && segment.length < segment.document_length {
                 let packed = source.rules().policy.packed(segment.document_length);
                 // A row that has all that is packed of a document cuts off the rest.
-                let is_cut = packed <= segment.length && self.is_trained_on(&segment)?;
+                let is_cut = packed <= segment.length && self.is_trained_on(&segment, row.pass)?;
                 gaps.answers_cut_off += u64::from(is_cut);
             }
         }
@@ -142,16 +142,16 @@ impl<'a> LabelFinder<'a> {
     }
 
     /// Whether anything of the document of a segment is trained on.
-    fn is_trained_on(&self, segment: &Segment) -> Result<bool, EpochError> {
+    fn is_trained_on(&self, segment: &Segment, pass: u32) -> Result<bool, EpochError> {
         if let Some(known) = &self.known {
             return Ok(!known.untrained.contains(segment.document.0));
         }
         let whole = Segment { offset: 0, length: segment.document_length, ..*segment };
-        Ok(self.opened.trained.segment(&whole)?.is_none_or(|spans| !spans.is_empty()))
+        Ok(self.opened.trained_in(pass).segment(&whole)?.is_none_or(|spans| !spans.is_empty()))
     }
 
     /// Whether a segment has a label.
-    fn segment(&self, segment: &Segment) -> Result<bool, EpochError> {
+    fn segment(&self, segment: &Segment, pass: u32) -> Result<bool, EpochError> {
         let DocId(document) = segment.document;
         if segment.length == segment.document_length
             && let Some(known) = &self.known
@@ -160,17 +160,17 @@ impl<'a> LabelFinder<'a> {
             return Ok(segment.length > 1 && !known.untrained.contains(document));
         }
         // The first token of a segment is no label.
-        Ok(match self.opened.trained.segment(segment)? {
+        Ok(match self.opened.trained_in(pass).segment(segment)? {
             None => segment.length > 1,
             Some(spans) => spans.last().is_some_and(|last| last.end > 1),
         })
     }
 
     /// Whether the token before a part and its first one are both trained on.
-    fn begins_within_trained(&self, segment: &Segment) -> Result<bool, EpochError> {
+    fn begins_within_trained(&self, segment: &Segment, pass: u32) -> Result<bool, EpochError> {
         let (offset, length) = (segment.offset - 1, 2.min(segment.length + 1));
         let border = Segment { offset, length, ..*segment };
-        let spans = self.opened.trained.segment(&border)?;
+        let spans = self.opened.trained_in(pass).segment(&border)?;
         let trained = |span: &LossSpan| span.end - span.start;
         Ok(spans.is_some_and(|spans| spans.iter().map(trained).sum::<u32>() == 2))
     }

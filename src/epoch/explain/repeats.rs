@@ -58,20 +58,20 @@ pub(super) fn repeats(
     let near = NearCopies::among(corpora, &rows.pinned().documents())?;
     let mut left = tokens;
     let mut in_epoch: Option<Repeats> = None;
-    let mut sum = PassSum::of(rows)?;
+    let mut sum = PassSum::of(rows);
     for (pass, times) in rows.by_run(0, rows.rules().max_repeats) {
         let of_pass = if pass == 0 { planned.packed_tokens } else { rows.pass_tokens(pass) };
         let whole = u32::try_from(left / of_pass.max(1)).unwrap_or(u32::MAX).min(times);
         left -= u64::from(whole) * of_pass;
         if in_epoch.is_none() && whole < times {
-            sum.add_passes(rows, pass, whole);
+            sum.add_passes(rows, pass, whole)?;
             let before = sum.repeats(rows, &near)?;
-            sum.add_passes(rows, pass, 1);
+            sum.add_passes(rows, pass, 1)?;
             let share = ratio(left.into(), of_pass.into());
             in_epoch = Some(before.towards(&sum.repeats(rows, &near)?, share));
-            sum.add_passes(rows, pass, times - whole - 1);
+            sum.add_passes(rows, pass, times - whole - 1)?;
         } else {
-            sum.add_passes(rows, pass, times);
+            sum.add_passes(rows, pass, times)?;
         }
     }
     let passes = sum.repeats(rows, &near)?;
@@ -119,8 +119,8 @@ impl NearCopies {
 /// How often documents come in some passes.
 #[derive(Default)]
 struct PassSum {
-    /// The documents that can come, where some are left out for their length.
-    packed: Option<RoaringTreemap>,
+    /// Whether documents are left out for their length.
+    drops: bool,
     /// Whole documents that come, and those that come more than once.
     once: RoaringTreemap,
     again: RoaringTreemap,
@@ -134,25 +134,26 @@ struct PassSum {
 
 impl PassSum {
     /// The count before any pass of a source.
-    fn of(rows: &SourceRows) -> Result<Self, EpochError> {
+    fn of(rows: &SourceRows) -> Self {
         let policy = rows.rules().policy;
         let drops = |run| rows.histogram(run).keys().any(|length| policy.packed(*length) == 0);
-        let mut packed = None;
-        if (0..rows.runs()).any(drops) {
-            let documents = rows.pinned().documents();
-            packed = Some(rows.packed_documents(&Coverage::whole(CopyLayers::single(documents)))?);
-        }
-        Ok(Self { packed, ..Self::default() })
+        Self { drops: (0..rows.runs()).any(drops), ..Self::default() }
     }
 
     /// Counts `times` passes of a source that each hold what `pass` does.
-    fn add_passes(&mut self, rows: &SourceRows, pass: u32, times: u32) {
+    fn add_passes(&mut self, rows: &SourceRows, pass: u32, times: u32) -> Result<(), EpochError> {
         if times == 0 {
-            return;
+            return Ok(());
+        }
+        let mut packed = None;
+        if self.drops {
+            let all = Coverage::whole(CopyLayers::single(rows.pinned().documents()));
+            packed = Some(rows.packed_documents(pass, &all)?);
         }
         let (is_first, before) = (self.tokens == 0, self.once.len());
         let is_single = rows.pinned().strata_of(pass).all(|of| of.whole.layers().len() < 2);
-        rows.pinned().strata_of(pass).for_each(|coverage| self.add(coverage, times));
+        let strata = rows.pinned().strata_of(pass);
+        strata.for_each(|coverage| self.add(coverage, packed.as_ref(), times));
         let of_pass = rows.whole_tokens(pass);
         self.tokens += u128::from(of_pass) * u128::from(times);
         if is_first {
@@ -160,6 +161,7 @@ impl PassSum {
         } else if self.once.len() != before {
             self.first = None;
         }
+        Ok(())
     }
 
     /// Tokens of the first copies of whole documents.
@@ -167,9 +169,10 @@ impl PassSum {
         self.first.map_or_else(|| rows.tokens_of(&self.once), Ok)
     }
 
-    fn add(&mut self, coverage: &Coverage, times: u32) {
+    /// `packed`: the documents that can come, where some are left out for their length.
+    fn add(&mut self, coverage: &Coverage, packed: Option<&RoaringTreemap>, times: u32) {
         for layer in coverage.whole.layers() {
-            let packed = self.packed.as_ref().map(|packed| packed & layer);
+            let packed = packed.map(|packed| packed & layer);
             let layer = packed.as_ref().unwrap_or(layer);
             // A third copy changes nothing here.
             for _ in 0..times.min(2) {

@@ -14,12 +14,21 @@ use store::NumberBlockRef;
 /// Blocks counted together: their documents are fewer than 2^32.
 const BLOCKS_AT_ONCE: usize = 4096;
 
+/// The tokenizer whose ids the rows of a pass have.
+#[derive(Clone, Debug)]
+pub(in crate::epoch) struct PassTokenizer {
+    pub id: TokenizerId,
+    pub name: Arc<str>,
+}
+
 /// Effective lengths under one tokenizer.
 #[derive(Clone)]
 pub(in crate::epoch) struct LengthReader {
     pub corpora: Corpora,
     pub tokenizer: TokenizerId,
     pub tokenizer_name: Arc<str>,
+    /// By pass, where each has ids of its own: the lengths of one are had by [`LengthReader::of_pass`].
+    pub draws: Arc<[PassTokenizer]>,
     /// Tokens put around every document.
     pub overhead: u32,
     /// Documents by stored tokens, where one scan counted them for every selection that will be counted.
@@ -31,6 +40,17 @@ pub(in crate::epoch) struct LengthReader {
 }
 
 impl LengthReader {
+    /// The lengths that documents have in a pass.
+    pub fn of_pass(&self, pass: u32) -> Self {
+        let draw = usize::try_from(pass).ok().and_then(|pass| self.draws.get(pass));
+        match draw.cloned() {
+            Some(PassTokenizer { id, name }) => {
+                Self { tokenizer: id, tokenizer_name: name, known: None, ..self.clone() }
+            }
+            None => self.clone(),
+        }
+    }
+
     /// (slot, effective length) of the documents of `selection` in a block, ascending by slot.
     ///
     /// # Errors

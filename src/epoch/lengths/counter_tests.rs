@@ -10,6 +10,7 @@ use model::{BLOCK_SIZE, DocId, Interrupt, TokenizerId};
 use proptest::prelude::*;
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use store::{View, system_fields};
 
 /// A view of a corpus with these token counts, from the first document on.
@@ -28,6 +29,7 @@ fn lengths(view: &View, overhead: u32) -> LengthReader {
         corpora: Corpora::alone(view),
         tokenizer: TokenizerId(0),
         tokenizer_name: "t".into(),
+        draws: Arc::default(),
         overhead,
         known: None,
         sharing: 1,

@@ -42,6 +42,11 @@ impl LossReader {
         Self { any, ..self }
     }
 
+    /// The spans of the same documents by another tokenizer, which draws segmentations of this one.
+    pub fn by(&self, tokenizer: TokenizerId) -> Self {
+        Self { tokenizer, ..self.clone() }
+    }
+
     /// Whether any document has spans.
     pub const fn any(&self) -> bool {
         self.any

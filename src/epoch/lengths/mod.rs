@@ -12,7 +12,7 @@ mod loss;
 mod test_corpus;
 
 pub(super) use column::{
-    LengthReader, blocks_and_slots, blocks_of, count_tokens, slots, with_tokens,
+    LengthReader, PassTokenizer, blocks_and_slots, blocks_of, count_tokens, slots, with_tokens,
 };
 pub(super) use counter::effective;
 pub(super) use index::LengthIndex;

@@ -1,10 +1,12 @@
 //! The plan: everything that decides the bytes of an epoch, in a few kilobytes whatever the corpus.
 
+mod draws;
 mod feasible;
 pub(super) mod masks;
 mod rules;
 mod shards;
 
+pub(super) use draws::pass_tokenizers;
 pub(super) use rules::{
     RowRules, SegmentLayout, capacity, has_rows_of_one_length, pads_batches, policy, rules, spare,
 };
@@ -141,6 +143,9 @@ pub struct PinnedTokenizer {
     pub vocab_size: u32,
     /// Ids of the special tokens.
     pub specials: SpecialIds,
+    /// The draws of it whose ids the passes have, the first pass's first, where each pass draws segmentations of its own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub draws: Vec<String>,
 }
 
 /// A source of a plan. Token counts are effective: BOS and EOS in. Counts of passes are those of the
@@ -243,8 +248,14 @@ impl PlanHeader {
             .sources
             .iter()
             .any(|source| (source.weight == 0) != scheduled || source.packed_tokens == 0);
+        let passes = plan.sources.iter().map(|source| source.max_repeats).max().unwrap_or(1);
+        let undrawn = match plan.recipe.tokenizer.segmentation {
+            Some(_) => plan.tokenizer.draws.len() as u64 != u64::from(passes),
+            None => !plan.tokenizer.draws.is_empty(),
+        };
         let points = plan.schedule.iter().any(|point| point.shares.len() != plan.sources.len());
         if empty
+            || undrawn
             || points
             || plan.budget == 0
             || plan.sources.is_empty()

@@ -102,6 +102,12 @@ pub fn extend(
     let Some(parent) = chain.last() else {
         return Err(EpochError::bug("the extension of an unknown plan"));
     };
+    if recipe.tokenizer.segmentation.is_some() || !parent.plan.tokenizer.draws.is_empty() {
+        return Err(EpochError::Recipe(
+            "tokenizer.segmentation draws other tokens in each pass, so what a plan has left of a pass is not what another plan's passes hold: such a plan is neither extended nor extends one; plan the recipe by itself"
+                .to_owned(),
+        ));
+    }
     let drawn = inherits.then(|| {
         let sources = parent.pinned.iter().map(|pinned| pinned.documents());
         sources.fold(RoaringTreemap::new(), |all, documents| all | documents)
@@ -127,7 +133,7 @@ fn plan_from(
     context: &Context<'_>,
 ) -> Result<Plan, EpochError> {
     let corpora = against.corpora;
-    let Resolution { recipe, tokenizer, pinned_tokenizer, sources: selected } = resolution;
+    let Resolution { recipe, tokenizer, pinned_tokenizer, draws, sources: selected } = resolution;
     let SourceSelections { selections, mut counted, mut draws_from, .. } = selected;
     let trained =
         LossReader::of(corpora, tokenizer, (pinned_tokenizer.specials, recipe.pack.cut_eos))?;
@@ -158,6 +164,7 @@ fn plan_from(
             recipe: &recipe,
             tokenizer,
             pinned: &pinned_tokenizer,
+            draws: &draws,
             known,
             interrupt,
         };

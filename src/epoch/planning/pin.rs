@@ -23,6 +23,7 @@ use model::{DocId, TokenizerId};
 use rayon::prelude::*;
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Copies of a document in one pass, at most.
 const COPIES: usize = 1000;
@@ -152,6 +153,7 @@ impl<'a> PassBuilder<'a> {
             corpora: self.against.corpora.clone(),
             tokenizer: self.tokenizer,
             tokenizer_name: self.pinned.name.as_str().into(),
+            draws: Arc::default(),
             overhead: policy.overhead(),
             known: None,
             sharing: 1,

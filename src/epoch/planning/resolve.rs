@@ -5,8 +5,9 @@ use super::origins::{SourceOrigins, listing, origins};
 use super::{PlanInputs, clusters, limits, select, suites};
 use crate::corpus::{Corpora, parts};
 use crate::epoch::error::EpochError;
+use crate::epoch::lengths::PassTokenizer;
 use crate::epoch::pack::LengthHistogram;
-use crate::epoch::plan::{PinnedTokenizer, policy};
+use crate::epoch::plan::{PinnedTokenizer, pass_tokenizers, policy};
 use crate::epoch::recipe::{
     Recipe, ResolvedRecipe, SourceRecipe, SpecialIds, SpecialTokens, special_ids,
 };
@@ -15,6 +16,7 @@ use model::{Context, TokenizerId};
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use store::draw_name;
 use tokenizer::stored_vocabulary;
 
 /// A recipe with all that its names and defaults stand for at a moment.
@@ -22,6 +24,8 @@ pub(super) struct Resolution {
     pub recipe: ResolvedRecipe,
     pub tokenizer: TokenizerId,
     pub pinned_tokenizer: PinnedTokenizer,
+    /// The tokenizers of the passes, where each draws segmentations of its own.
+    pub draws: Arc<[PassTokenizer]>,
     pub sources: SourceSelections,
 }
 
@@ -49,7 +53,7 @@ pub(super) fn resolve(
     context: &Context<'_>,
 ) -> Result<Resolution, EpochError> {
     let (corpora, is_listed) = (against.corpora, !recipe.sources.is_empty());
-    let Passing { recipe: mut resolved, tokenizer, pinned_tokenizer, origins, mut sources } =
+    let Passing { recipe: mut resolved, tokenizer, mut pinned_tokenizer, origins, mut sources } =
         select_all(against, recipe, drawn, context)?;
     let drawn_by = (tokenizer, &*pinned_tokenizer.name);
     clusters::draw(against, &resolved, drawn_by, &mut sources.selections)?;
@@ -93,8 +97,9 @@ pub(super) fn resolve(
         ids_of,
     )?;
     limits::check_memory(&resolved, &sources.selections, context.memory)?;
+    let draws = resolve_draws(corpora, &resolved, &mut pinned_tokenizer)?;
     let recipe = ResolvedRecipe::new(resolved);
-    Ok(Resolution { recipe, tokenizer, pinned_tokenizer, sources })
+    Ok(Resolution { recipe, tokenizer, pinned_tokenizer, draws, sources })
 }
 
 /// The near duplicates of the first corpus without ids that the plan of a recipe draws, as far as is known before they
@@ -204,7 +209,8 @@ fn resolve_tokenizer(
     recipe: &Recipe,
 ) -> Result<(TokenizerId, PinnedTokenizer), EpochError> {
     let first = corpora.first();
-    let names: Vec<String> = first.tokenizers().map(|(_, record)| record.name.clone()).collect();
+    let names: Vec<String> =
+        first.own_tokenizers().map(|(_, record)| record.name.clone()).collect();
     let name = match (&recipe.tokenizer.name, names.as_slice()) {
         (Some(name), _) => name.clone(),
         (None, [only]) => only.clone(),
@@ -222,15 +228,7 @@ fn resolve_tokenizer(
     let found = corpora.tokenizer_named(&name).map_err(EpochError::Recipe)?;
     let unknown = || EpochError::Unknown(UnknownName::new("tokenizer", &name, names.clone()));
     let (id, record) = found.ok_or_else(unknown)?;
-    corpora.each(|_, view| {
-        let encoded = view.tokenizer_named(&name).map_or(0, |(_, record)| record.encoded_to);
-        if encoded < view.documents() {
-            return Err(EpochError::Recipe(format!(
-                "tokenizer `{name}` has not encoded all documents yet; run `corpusdb tokenizer backfill CORPUS {name}` first"
-            )));
-        }
-        Ok(())
-    })?;
+    check_encoded(corpora, &name)?;
     let specials = if recipe.tokenizer.specials == SpecialTokens::default() {
         SpecialIds::default()
     } else {
@@ -238,5 +236,37 @@ fn resolve_tokenizer(
         special_ids(&vocabulary, &recipe.tokenizer.specials)?
     };
     let hash = blake3::Hash::from_bytes(record.hash).to_hex().to_string();
-    Ok((id, PinnedTokenizer { name, hash, vocab_size: record.vocab_size, specials }))
+    let (vocab_size, draws) = (record.vocab_size, Vec::new());
+    Ok((id, PinnedTokenizer { name, hash, vocab_size, specials, draws }))
+}
+
+fn check_encoded(corpora: &Corpora, name: &str) -> Result<(), EpochError> {
+    corpora.each(|_, view| {
+        let encoded = view.tokenizer_named(name).map_or(0, |(_, record)| record.encoded_to);
+        if encoded < view.documents() {
+            return Err(EpochError::Recipe(format!(
+                "tokenizer `{name}` has not encoded all documents yet; run `corpusdb tokenizer backfill CORPUS {name}` first"
+            )));
+        }
+        Ok(())
+    })
+}
+
+/// Pins the draws of all passes, where the recipe has some: whoever can write stores them before.
+fn resolve_draws(
+    corpora: &Corpora,
+    recipe: &Recipe,
+    pinned: &mut PinnedTokenizer,
+) -> Result<Arc<[PassTokenizer]>, EpochError> {
+    let Some(segmentation) = recipe.tokenizer.segmentation else { return Ok(Arc::default()) };
+    let passes = recipe.sources.iter().map(|source| source.max_repeats).max().unwrap_or(1);
+    let names = (0..passes).map(|pass| draw_name(&pinned.name, &segmentation.pass_name(pass)));
+    pinned.draws = names.collect();
+    let draws = pass_tokenizers(corpora, pinned).map_err(|why| {
+        EpochError::Recipe(format!(
+            "the segmentations that tokenizer.segmentation draws are not stored ({why}): `corpusdb epoch plan` with this recipe, in each corpus that it draws from, draws and stores them"
+        ))
+    })?;
+    pinned.draws.iter().try_for_each(|name| check_encoded(corpora, name))?;
+    Ok(draws)
 }

@@ -3,7 +3,7 @@
 use crate::corpus::Corpora;
 use crate::epoch::coverage::PinnedSource;
 use crate::epoch::error::EpochError;
-use crate::epoch::lengths::{LengthReader, LossReader};
+use crate::epoch::lengths::{LengthReader, LossReader, PassTokenizer};
 use crate::epoch::mix::{MixError, PlannedPoint, integer_weights, temperature, unimax, with_fixed};
 use crate::epoch::pack::{LengthHistogram, PackLosses, PackPolicy};
 use crate::epoch::plan::{
@@ -152,6 +152,8 @@ pub(super) struct SourceInputs<'a> {
     pub recipe: &'a Recipe,
     pub tokenizer: TokenizerId,
     pub pinned: &'a PinnedTokenizer,
+    /// Those of the passes, where each draws segmentations of its own.
+    pub draws: &'a Arc<[PassTokenizer]>,
     /// Documents of the source by stored tokens, where every pass holds each of them once.
     pub known: Option<Arc<LengthHistogram>>,
     pub interrupt: &'a Interrupt,
@@ -173,10 +175,14 @@ pub(super) fn open_source(
         corpora: corpora.clone(),
         tokenizer: inputs.tokenizer,
         tokenizer_name: inputs.pinned.name.as_str().into(),
+        draws: Arc::clone(inputs.draws),
         overhead: rules.policy.overhead(),
         known: inputs.known.clone(),
         interrupt: inputs.interrupt.clone(),
-        sharing: documents.sets().saturating_mul(inputs.recipe.sources.len()),
+        sharing: documents
+            .sets()
+            .saturating_mul(inputs.recipe.sources.len())
+            .saturating_mul(inputs.draws.len().max(1)),
     };
     SourceRows::open(rules, &lengths, Arc::clone(documents), trained, OpenPurpose::Count)
 }

@@ -12,8 +12,11 @@ use crate::epoch::error::EpochError;
 use crate::epoch::mix::{WEIGHT_MAX, integer_weights};
 use model::near_names::way_out;
 use model::{Error, ErrorKind};
+use tokenizer::Segmentation;
 
 const SHARD_MIN: u64 = 4096;
+/// Passes with segmentations of their own, at most.
+const DRAWN_PASSES: u32 = 64;
 
 pub(super) fn check(recipe: &Recipe) -> Result<(), EpochError> {
     if recipe.version != 1 {
@@ -48,6 +51,7 @@ pub(super) fn check(recipe: &Recipe) -> Result<(), EpochError> {
     }
     check_output(recipe)?;
     check_select(recipe)?;
+    check_segmentation(recipe)?;
     check_mix(recipe)?;
     check_pack(recipe)?;
     check_concat(recipe)?;
@@ -55,6 +59,49 @@ pub(super) fn check(recipe: &Recipe) -> Result<(), EpochError> {
     check_most_segments(recipe)?;
     check_order(recipe)?;
     recipe.batch.as_ref().map_or(Ok(()), |batch| check_batch(recipe, batch))
+}
+
+/// Draws of segmentations: those of each pass are stored, and planned by.
+fn check_segmentation(recipe: &Recipe) -> Result<(), EpochError> {
+    let Some(segmentation) = recipe.tokenizer.segmentation else { return Ok(()) };
+    match segmentation {
+        Segmentation::Dropout { probability, .. } if !(probability > 0.0 && probability <= 1.0) => {
+            return refuse(format!(
+                "tokenizer.segmentation drops merges with probability = {probability}; it must be above 0, and at most 1"
+            ));
+        }
+        Segmentation::Sample { alpha, .. } if !(0.0..=1e9).contains(&alpha) => {
+            return refuse(format!(
+                "tokenizer.segmentation draws with alpha = {alpha}; it must be from 0 to 1000000000"
+            ));
+        }
+        _ => {}
+    }
+    let most = recipe.sources.iter().find(|source| source.max_repeats > DRAWN_PASSES);
+    if let Some(SourceRecipe { name, max_repeats, .. }) = most {
+        return refuse(format!(
+            "max_repeats of source `{name}` is {max_repeats}: the ids that tokenizer.segmentation draws for a pass are stored, those of {DRAWN_PASSES} passes at most; lower it"
+        ));
+    }
+    let longs = recipe.sources.iter().filter_map(|source| source.pack.long);
+    if longs.chain([recipe.pack.options.long]).any(|long| long == LongDocuments::Paragraph) {
+        return refuse(
+            "long = \"paragraph\" cuts every pass at the same tokens, and tokenizer.segmentation draws others in each; use long = \"split\""
+                .to_owned(),
+        );
+    }
+    if recipe.select.per_cluster > 1 {
+        return Err(EpochError::Recipe(
+            "select.per_cluster draws near duplicates, of which tokenizer.segmentation has no drawn ids; leave one of them out".to_owned(),
+        ));
+    }
+    if recipe.order.curriculum.as_ref().is_some_and(|curriculum| curriculum.replace) {
+        return refuse(
+            "order.curriculum.replace draws documents without passes, and tokenizer.segmentation draws the segmentations of a pass; leave one of them out"
+                .to_owned(),
+        );
+    }
+    Ok(())
 }
 
 /// Keys of `[output]` that the format does not have.

@@ -4,6 +4,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use std::fmt;
+use tokenizer::Segmentation;
 
 /// A suite whose contaminated documents are not drawn. A plan stores all settings written out.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -169,6 +170,9 @@ pub struct TokenizerRecipe {
     /// Name of the tokenizer; absent: the corpus's only one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+    /// Draws segmentations of every document, another one in each pass; absent: the stored ids in all passes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub segmentation: Option<Segmentation>,
     /// Special tokens put around documents.
     pub specials: SpecialTokens,
 }

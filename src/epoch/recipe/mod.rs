@@ -97,7 +97,7 @@ impl Recipe {
     }
 
     /// Checks the recipe as [`Recipe::parse`] does after reading.
-    pub(super) fn check(&self) -> Result<(), EpochError> {
+    pub(crate) fn check(&self) -> Result<(), EpochError> {
         ranges::check(self).map_err(|out| EpochError::Recipe(out.words(None)))?;
         check::check(self)?;
         check::check_ignored(self)

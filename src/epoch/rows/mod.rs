@@ -32,7 +32,8 @@ const PASSES_WALKED: u32 = 64;
 pub(super) struct SourceRows {
     rules: RowRules,
     pinned: Arc<PinnedSource>,
-    /// Passes of each run of passes but the last, which serves all that follow.
+    /// Passes of each run of passes but the last, which serves all that follow. Where each pass has lengths of its own,
+    /// it is a run.
     times: Vec<u32>,
     /// By stratum, by run.
     strata: Vec<Vec<Arc<PassRows>>>,
@@ -87,16 +88,27 @@ impl SourceRows {
         purpose: OpenPurpose,
     ) -> Result<Self, EpochError> {
         let mut strata = Vec::new();
-        for (stratum, of) in pinned.strata.iter().enumerate() {
-            let mut runs = Vec::new();
-            for run in 0..of.runs.len() {
+        let passes = lengths.draws.len().min(rules.max_repeats as usize);
+        let times = match passes {
+            0 => pinned.times(),
+            passes => vec![1; passes - 1],
+        };
+        for stratum in 0..pinned.strata.len() {
+            let (mut runs, mut first) = (Vec::new(), 0_u32);
+            for times in times.iter().chain([&1]) {
+                let run = pinned.run_of(first);
                 let key = pass_rows::PassKey { pinned: Arc::clone(&pinned), stratum, run };
-                let opened = PassRows::open(&rules, lengths, key, trained, purpose)?;
+                let lengths = lengths.of_pass(first);
+                let trained = match passes {
+                    0 => trained.clone(),
+                    _ => trained.by(lengths.tokenizer),
+                };
+                let opened = PassRows::open(&rules, &lengths, key, &trained, purpose)?;
                 runs.push(Arc::new(opened));
+                first = first.saturating_add(*times);
             }
             strata.push(runs);
         }
-        let times = pinned.times();
         let mut source = Self { rules, pinned, times, strata, schedules: Vec::new() };
         if source.strata.len() > 1 && !source.rules.replace {
             for (run, opens) in source.rules.opens.iter().enumerate() {
@@ -220,14 +232,18 @@ impl SourceRows {
         }
     }
 
-    /// The documents of `rest` of which anything is packed.
+    /// The documents of `rest` of which anything is packed in a pass.
     ///
     /// # Errors
     /// [`EpochError::Store`].
-    pub fn packed_documents(&self, rest: &Coverage) -> Result<RoaringTreemap, EpochError> {
+    pub fn packed_documents(
+        &self,
+        pass: u32,
+        rest: &Coverage,
+    ) -> Result<RoaringTreemap, EpochError> {
         let mut packed = rest.parts.documents();
         if let (Some(rows), Some(all)) =
-            (self.strata.iter().flatten().next(), rest.whole.layers().first())
+            (self.of_run(self.run_of(pass)).next(), rest.whole.layers().first())
         {
             packed |= rows.packed_of(all)?;
         }

@@ -4,7 +4,7 @@ use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
 use crate::epoch::lengths::{LengthReader, LossReader};
 use crate::epoch::mix::Fluid;
-use crate::epoch::plan::{Plan, PlanHeader, check_shards, masks};
+use crate::epoch::plan::{Plan, PlanHeader, check_shards, masks, pass_tokenizers};
 use crate::epoch::rows::{OpenPurpose, RowRef, SourceRows};
 use model::{Interrupt, Standing, TokenizerId};
 use roaring::RoaringTreemap;
@@ -14,7 +14,10 @@ use std::sync::Arc;
 pub(in crate::epoch) struct OpenPlan {
     pub plan: Arc<PlanHeader>,
     pub corpora: Corpora,
+    /// That of the first pass.
     pub tokenizer: TokenizerId,
+    /// That of each pass and what it says is trained on, where each has ids of its own.
+    draws: Vec<(TokenizerId, LossReader)>,
     pub sources: Vec<Arc<SourceRows>>,
     /// What the documents of the plan say is trained on, whether it is ignored or not.
     pub trained: LossReader,
@@ -43,6 +46,25 @@ impl OpenPlan {
     pub fn source(&self, row: &RowRef) -> Result<&SourceRows, EpochError> {
         let source = self.sources.get(row.source).map(Arc::as_ref);
         source.ok_or_else(|| EpochError::bug("a row of no source"))
+    }
+
+    /// The tokenizer whose ids the rows of a pass have.
+    pub fn tokenizer_in(&self, pass: u32) -> TokenizerId {
+        self.draw(pass).map_or(self.tokenizer, |(tokenizer, _)| *tokenizer)
+    }
+
+    /// What the documents say is trained on in a pass.
+    pub fn trained_in(&self, pass: u32) -> &LossReader {
+        self.draw(pass).map_or(&self.trained, |(_, trained)| trained)
+    }
+
+    /// Whether each pass has ids of its own.
+    pub fn has_draws(&self) -> bool {
+        !self.draws.is_empty()
+    }
+
+    fn draw(&self, pass: u32) -> Option<&(TokenizerId, LossReader)> {
+        usize::try_from(pass).ok().and_then(|pass| self.draws.get(pass))
     }
 
     /// The documents of the plan, each once.
@@ -74,6 +96,8 @@ impl OpenPlan {
         if blake3::Hash::from_bytes(record.hash).to_hex().as_str() != plan.tokenizer.hash {
             return Err(EpochError::Stale(format!("tokenizer `{name}` has another file")));
         }
+        let draws = pass_tokenizers(corpora, &plan.tokenizer).map_err(EpochError::Stale)?;
+        let tokenizer = draws.first().map_or(tokenizer, |first| first.id);
         let mut trained = LossReader::of(
             corpora,
             tokenizer,
@@ -83,7 +107,8 @@ impl OpenPlan {
             let documents = masks::documents(pinned);
             trained = trained.with_spans(masks::any(corpora, tokenizer, &documents)?);
         }
-        let sharing = pinned.iter().map(|pinned| pinned.sets()).sum();
+        let sets: usize = pinned.iter().map(|pinned| pinned.sets()).sum();
+        let sharing = sets.saturating_mul(draws.len().max(1));
         let mut sources = Vec::new();
         for (at, source) in plan.sources.iter().enumerate() {
             let found = pinned.iter().find(|pinned| pinned.name == source.name);
@@ -99,6 +124,7 @@ impl OpenPlan {
                 corpora: corpora.clone(),
                 tokenizer,
                 tokenizer_name: name.as_str().into(),
+                draws: Arc::clone(&draws),
                 overhead: rules.policy.overhead(),
                 known: None,
                 sharing,
@@ -116,7 +142,8 @@ impl OpenPlan {
         let fluid = Arc::new(plan.fluid()?);
         let plan = Arc::new(plan.clone());
         let (corpora, stored) = (corpora.clone(), *stored);
-        Ok(Arc::new(Self { plan, corpora, tokenizer, sources, trained, fluid, stored }))
+        let draws = draws.iter().map(|of| (of.id, trained.by(of.id))).collect();
+        Ok(Arc::new(Self { plan, corpora, tokenizer, draws, sources, trained, fluid, stored }))
     }
 }
 

@@ -6,7 +6,7 @@ use crate::epoch::pack::Segment;
 use crate::epoch::recipe::SpecialIds;
 use crate::epoch::run::{BatchedRow, OpenPlan};
 use model::invariant::part;
-use model::{DocId, LossSpan};
+use model::{DocId, LossSpan, TokenizerId};
 use rayon::prelude::*;
 use std::sync::{Mutex, PoisonError};
 use store::TokenIdsRef;
@@ -48,6 +48,7 @@ struct RowSpecials {
 /// A segment to be read, and its number among those of all rows.
 #[derive(Clone, Copy)]
 struct SegmentRead {
+    tokenizer: TokenizerId,
     segment: Segment,
     number: usize,
 }
@@ -102,12 +103,18 @@ impl<'a> Gatherer<'a> {
         let segments: Vec<Vec<Segment>> = few.into_iter().chain(rest).collect();
         let mut wanted: Vec<SegmentRead> = segments
             .iter()
-            .flatten()
+            .zip(rows)
+            .flat_map(|(segments, row)| segments.iter().map(move |segment| (segment, row)))
             .enumerate()
-            .map(|(number, segment)| SegmentRead { segment: *segment, number })
+            .map(|(number, (segment, row))| {
+                let tokenizer = self.tokenizer_of(row);
+                SegmentRead { tokenizer, segment: *segment, number }
+            })
             .collect();
         let mut places = vec![TokenRange::default(); wanted.len()];
-        wanted.par_sort_unstable_by_key(|wanted| (wanted.segment.document, wanted.number));
+        wanted.par_sort_unstable_by_key(|wanted| {
+            (wanted.tokenizer, wanted.segment.document, wanted.number)
+        });
         let pieces: Vec<SegmentTokens> = wanted
             .par_chunks(PIECE_SEGMENTS)
             .map(|wanted| self.piece(wanted))
@@ -144,21 +151,28 @@ impl<'a> Gatherer<'a> {
         rows: &[BatchedRow],
         segments: Vec<Vec<Segment>>,
     ) -> Result<Vec<EpochRow>, EpochError> {
-        let mut wanted: Vec<(Segment, usize, u32)> = Vec::new();
+        let mut wanted: Vec<(TokenizerId, Segment, usize, u32)> = Vec::new();
         let mut filled: Vec<EpochRow> = Vec::with_capacity(rows.len());
         for (at, (given, segments)) in rows.iter().zip(segments).enumerate() {
             let row = self.empty(given, segments)?;
             let spans = row.segments.iter().zip(&row.shape.spans);
-            wanted.extend(spans.map(|(segment, span)| (*segment, at, span.start)));
+            let tokenizer = self.tokenizer_of(given);
+            wanted.extend(spans.map(|(segment, span)| (tokenizer, *segment, at, span.start)));
             filled.push(row);
         }
-        wanted.sort_unstable_by_key(|(segment, row, start)| (segment.document, *row, *start));
+        wanted.sort_unstable_by_key(|(tokenizer, segment, row, start)| {
+            (*tokenizer, segment.document, *row, *start)
+        });
         let specials = self.specials();
         let mut left = wanted.as_slice();
-        for documents in looked_up(wanted.iter().map(|(segment, ..)| segment)) {
-            self.each_tokens(&documents, |document, stored| {
-                while let Some(((segment, row, start), rest)) =
-                    left.split_first().filter(|((segment, ..), _)| segment.document == document)
+        for (tokenizer, documents) in
+            looked_up(wanted.iter().map(|(of, segment, ..)| (*of, segment)))
+        {
+            self.each_tokens(tokenizer, &documents, |document, stored| {
+                while let Some(((_, segment, row, start), rest)) =
+                    left.split_first().filter(|((of, segment, ..), _)| {
+                        (*of, segment.document) == (tokenizer, document)
+                    })
                 {
                     let ids = stored_range(segment, specials, stored)?;
                     let row = filled.get_mut(*row).map(|row| row.ids.as_mut_slice());
@@ -208,11 +222,13 @@ impl<'a> Gatherer<'a> {
             let name = source.map_or_else(String::new, |source| source.rules().name.to_string());
             return Err(EpochError::PadNeeded { format: format.name(), name, rows: 1 });
         }
-        let trained = match self.opened.trained.any() {
+        let pass = given.row.as_ref().map_or(0, |row| row.pass);
+        let reader = self.opened.trained_in(pass);
+        let trained = match reader.any() {
             true => {
                 let mut trained: Vec<LossSpan> = Vec::new();
                 for (segment, span) in segments.iter().zip(&shape.spans) {
-                    trained.extend(self.opened.trained.spans_in_row(segment, span.start)?);
+                    trained.extend(reader.spans_in_row(segment, span.start)?);
                 }
                 Some(trained)
             }
@@ -226,13 +242,18 @@ impl<'a> Gatherer<'a> {
         Ok(EpochRow { source, ids, real, repeated, segments, shape, trained, batch, pass, ..none })
     }
 
+    /// The tokenizer whose ids a row has.
+    fn tokenizer_of(&self, given: &BatchedRow) -> TokenizerId {
+        self.opened.tokenizer_in(given.row.as_ref().map_or(0, |row| row.pass))
+    }
+
     /// Calls `each` with every one of `documents`, which ascend, and its ids.
     fn each_tokens(
         &self,
+        tokenizer: TokenizerId,
         documents: &[DocId],
         mut each: impl FnMut(DocId, TokenIdsRef<'_>) -> Result<(), EpochError>,
     ) -> Result<(), EpochError> {
-        let tokenizer = self.opened.tokenizer;
         self.opened.corpora.for_each_tokens(tokenizer, documents, |document, stored| match stored {
             Some(stored) => each(document, stored),
             None => {
@@ -260,12 +281,13 @@ impl<'a> Gatherer<'a> {
         };
         let specials = self.specials();
         let mut left = wanted;
-        for documents in looked_up(wanted.iter().map(|wanted| &wanted.segment)) {
-            self.each_tokens(&documents, |document, stored| {
+        let all = wanted.iter().map(|wanted| (wanted.tokenizer, &wanted.segment));
+        for (tokenizer, documents) in looked_up(all) {
+            self.each_tokens(tokenizer, &documents, |document, stored| {
                 piece.wide = stored.is_wide();
-                while let Some((next, rest)) =
-                    left.split_first().filter(|(next, _)| next.segment.document == document)
-                {
+                while let Some((next, rest)) = left.split_first().filter(|(next, _)| {
+                    (next.tokenizer, next.segment.document) == (tokenizer, document)
+                }) {
                     let start = piece.bytes.len();
                     let ids = stored_range(&next.segment, specials, stored)?;
                     piece.bytes.extend_from_slice(ids.bytes());
@@ -326,22 +348,25 @@ fn put(
     Ok(())
 }
 
-/// The documents of segments, which are sorted by document, in groups that are looked up together: results are held
-/// until the group is complete, and of a long document maybe only a part is wanted.
-fn looked_up<'s>(wanted: impl Iterator<Item = &'s Segment>) -> Vec<Vec<DocId>> {
-    let mut groups: Vec<Vec<DocId>> = Vec::new();
+/// The documents of segments, which are sorted by tokenizer and document, in groups that are looked up together: results
+/// are held until the group is complete, and of a long document maybe only a part is wanted.
+fn looked_up<'s>(
+    wanted: impl Iterator<Item = (TokenizerId, &'s Segment)>,
+) -> Vec<(TokenizerId, Vec<DocId>)> {
+    let mut groups: Vec<(TokenizerId, Vec<DocId>)> = Vec::new();
     let (mut last, mut held) = (None, 0);
-    for Segment { document, document_length, .. } in wanted.copied() {
-        if last == Some(document) {
+    for (tokenizer, Segment { document, document_length, .. }) in wanted {
+        if last == Some((tokenizer, *document)) {
             continue;
         }
-        last = Some(document);
-        held += u64::from(document_length);
-        match groups.last_mut().filter(|_| held <= LOOK_UP_TOKENS) {
-            Some(group) => group.push(document),
+        last = Some((tokenizer, *document));
+        held += u64::from(*document_length);
+        let group = groups.last_mut();
+        match group.filter(|(of, _)| *of == tokenizer && held <= LOOK_UP_TOKENS) {
+            Some((_, group)) => group.push(*document),
             None => {
-                held = document_length.into();
-                groups.push(vec![document]);
+                held = u64::from(*document_length);
+                groups.push((tokenizer, vec![*document]));
             }
         }
     }

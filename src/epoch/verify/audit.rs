@@ -90,11 +90,14 @@ impl<'a> Audit<'a> {
             let expected = ordered.next_rows(rows.len(), u64::MAX)?;
             let findings = self.check_rows(&rows, &expected)?;
             let found = (self.rows..).zip(rows.rows()).zip(&findings);
-            let found = found.flat_map(|((number, row), findings)| {
+            let tokenizers =
+                (0_usize..).map(|at| self.opened.tokenizer_in(pass_of(expected.get(at))));
+            let found = found.zip(tokenizers).flat_map(|(((number, row), findings), tokenizer)| {
                 let segments = findings.segments.iter().zip(&findings.starts);
                 segments.map(move |(segment, start)| {
                     let end = start.saturating_add(segment.length as usize);
-                    ReadSegment { row: number, segment: *segment, ids: row.ids().get(*start..end) }
+                    let ids = row.ids().get(*start..end);
+                    ReadSegment { row: number, tokenizer, segment: *segment, ids }
                 })
             });
             self.ids.check(found.collect(), checks)?;
@@ -115,7 +118,7 @@ impl<'a> Audit<'a> {
             let expected = expected.get(at);
             let width = expected.and_then(|expected| expected.width);
             let (name, planned) = self.planned(expected)?;
-            let mut findings = self.checker.check(row, width, &planned)?;
+            let mut findings = self.checker.check(row, width, (pass_of(expected), &planned))?;
             if expected.is_some() {
                 compare(row, (name, &planned), &mut findings);
             } else {
@@ -170,7 +173,7 @@ impl<'a> Audit<'a> {
         let documents = row.doc_offsets().iter().filter(|offset| **offset == 0).count() - again;
         let segments: Vec<Segment> = without_repeated(&findings.segments, repeated).collect();
         let tokens = findings.real.saturating_sub(repeated as usize);
-        let amount = self.amount(tokens, &segments)?;
+        let amount = self.amount(tokens, &segments, pass_of(expected))?;
         self.counts.add(source.unwrap_or(NO_SOURCE), RowCounts { tokens, pads, documents, amount });
         self.tokens += tokens as u64;
         let Some(source) = source else { return Ok(()) };
@@ -196,7 +199,7 @@ impl<'a> Audit<'a> {
     }
 
     /// What a row of the files counts in the mix's unit, by what no row before it has.
-    fn amount(&self, tokens: usize, segments: &[Segment]) -> Result<u64, EpochError> {
+    fn amount(&self, tokens: usize, segments: &[Segment], pass: u32) -> Result<u64, EpochError> {
         match self.opened.plan.recipe.mix.unit {
             MixUnit::Tokens => Ok(tokens as u64),
             MixUnit::Rows => Ok(1),
@@ -204,7 +207,8 @@ impl<'a> Audit<'a> {
                 Ok(segments.iter().filter(|found| found.offset == 0).count() as u64)
             }
             MixUnit::LossTokens => {
-                segments.iter().map(|segment| self.opened.trained.count(segment)).sum()
+                let trained = self.opened.trained_in(pass);
+                segments.iter().map(|segment| trained.count(segment)).sum()
             }
         }
     }
@@ -243,6 +247,11 @@ impl<'a> Audit<'a> {
         }
         Ok(())
     }
+}
+
+/// The pass of a row of the plan.
+fn pass_of(row: Option<&BatchedRow>) -> u32 {
+    row.and_then(|row| row.row.as_ref()).map_or(0, |row| row.pass)
 }
 
 /// Whether a row is the one that the plan has there, of this source and with these segments.

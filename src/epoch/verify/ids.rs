@@ -8,7 +8,7 @@ use super::checks::{CheckList, Property};
 use crate::epoch::error::EpochError;
 use crate::epoch::pack::Segment;
 use crate::epoch::run::OpenPlan;
-use model::DocId;
+use model::{DocId, TokenizerId};
 use rayon::prelude::*;
 use store::TokenIdsRef;
 
@@ -20,12 +20,15 @@ const PARTS: usize = 1 << 19;
 /// A segment of a row of the files with the ids that it has there; none where the row ends before.
 pub(super) struct ReadSegment<'a> {
     pub row: u64,
+    /// Whose ids they are.
+    pub tokenizer: TokenizerId,
     pub segment: Segment,
     pub ids: Option<&'a [u32]>,
 }
 
 /// A part of a document as the files have it.
 struct PartHash {
+    tokenizer: TokenizerId,
     document: DocId,
     offset: u32,
     length: u32,
@@ -63,13 +66,16 @@ impl<'a> IdChecker<'a> {
         let is_whole =
             |found: &ReadSegment<'_>| found.segment.length == found.segment.document_length;
         let (mut whole, cut): (Vec<_>, Vec<_>) = found.into_iter().partition(is_whole);
-        whole.par_sort_unstable_by_key(|found| (found.segment.document, found.row));
+        whole
+            .par_sort_unstable_by_key(|found| (found.tokenizer, found.segment.document, found.row));
         let wrong: Vec<IdFailures> = whole
             .par_chunks(PIECE_SEGMENTS)
+            .flat_map_iter(|found| found.chunk_by(|one, next| one.tokenizer == next.tokenizer))
             .map(|found| self.compare(found))
             .collect::<Result<_, _>>()?;
         tell(wrong, checks);
         self.parts.par_extend(cut.into_par_iter().map(|found| PartHash {
+            tokenizer: found.tokenizer,
             document: found.segment.document,
             offset: found.segment.offset,
             length: found.segment.length,
@@ -86,22 +92,26 @@ impl<'a> IdChecker<'a> {
     /// [`EpochError::Store`].
     pub fn settle(&mut self, checks: &mut CheckList) -> Result<(), EpochError> {
         let mut parts = std::mem::take(&mut self.parts);
-        parts.par_sort_unstable_by_key(|part| (part.document, part.offset, part.row));
+        parts.par_sort_unstable_by_key(|part| {
+            (part.tokenizer, part.document, part.offset, part.row)
+        });
         let wrong: Vec<IdFailures> = parts
-            .par_chunk_by(|part, next| part.document == next.document)
+            .par_chunk_by(|part, next| {
+                (part.tokenizer, part.document) == (next.tokenizer, next.document)
+            })
             .map_init(Vec::new, |ids, parts| self.compare_parts(parts, ids))
             .collect::<Result<_, _>>()?;
         tell(wrong, checks);
         Ok(())
     }
 
-    /// Segments, ascending by document, with their documents.
+    /// Segments of one tokenizer, ascending by document, with their documents.
     fn compare(&self, found: &[ReadSegment<'_>]) -> Result<IdFailures, EpochError> {
         let mut documents: Vec<DocId> = found.iter().map(|found| found.segment.document).collect();
         documents.dedup();
         let (mut wrong, mut left, mut ids) = (IdFailures::new(), found, Vec::new());
-        let (corpora, tokenizer) = (&self.opened.corpora, self.opened.tokenizer);
-        corpora.for_each_tokens(tokenizer, &documents, |document, stored| {
+        let Some(tokenizer) = found.first().map(|found| found.tokenizer) else { return Ok(wrong) };
+        self.opened.corpora.for_each_tokens(tokenizer, &documents, |document, stored| {
             self.sequence(stored, &mut ids);
             while let Some((next, rest)) =
                 left.split_first().filter(|(next, _)| next.segment.document == document)
@@ -126,10 +136,10 @@ impl<'a> IdChecker<'a> {
         ids: &mut Vec<u32>,
     ) -> Result<IdFailures, EpochError> {
         let mut wrong = IdFailures::new();
-        let Some(document) = parts.first().map(|part| part.document) else { return Ok(wrong) };
+        let Some(PartHash { tokenizer, document, .. }) = parts.first() else { return Ok(wrong) };
+        let document = *document;
         let mut is_stored = false;
-        let (corpora, tokenizer) = (&self.opened.corpora, self.opened.tokenizer);
-        corpora.for_each_tokens(tokenizer, &[document], |_, stored| {
+        self.opened.corpora.for_each_tokens(*tokenizer, &[document], |_, stored| {
             is_stored = stored.is_some();
             self.sequence(stored, ids);
             Ok::<(), EpochError>(())

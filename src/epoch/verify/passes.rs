@@ -75,7 +75,7 @@ impl PassAudit {
         if !is_whole {
             return Ok(());
         }
-        let missing = source.packed_documents(&left).map_err(|error| error.to_string())?;
+        let missing = source.packed_documents(pass, &left).map_err(|error| error.to_string())?;
         missing.min().map_or(Ok(()), |document| {
             Err(format!(
                 "{} documents are missing in a pass, or are incomplete; document {document} is one",

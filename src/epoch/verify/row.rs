@@ -34,7 +34,7 @@ impl<'a> RowChecker<'a> {
     }
 
     /// Checks one row, of `width` tokens where its batch gives it a width, but for the ids of its segments.
-    /// `planned` are the segments of the row that the plan has there.
+    /// `planned` are the pass and the segments of the row that the plan has there.
     ///
     /// # Errors
     /// [`EpochError::Store`] when the store cannot be read; what is wrong with the row is in the findings.
@@ -42,7 +42,7 @@ impl<'a> RowChecker<'a> {
         &self,
         row: TokenRow<'_>,
         width: Option<u32>,
-        planned: &[Segment],
+        (pass, planned): (u32, &[Segment]),
     ) -> Result<RowFindings, EpochError> {
         let mut findings = RowFindings::default();
         let Some(lengths) = check_boundaries(row, &mut findings) else {
@@ -74,12 +74,13 @@ impl<'a> RowChecker<'a> {
             return Ok(findings);
         }
         let mut trained: Option<Vec<Vec<LossSpan>>> = self.opened.trained.any().then(Vec::new);
+        let reader = self.opened.trained_in(pass);
         let segments = row.doc_ids().iter().zip(row.doc_offsets()).zip(&lengths).zip(&starts);
         for (number, (((document, offset), length), start)) in segments.enumerate() {
             let Some(checked) = checked else { continue };
             let numbers = (*document, *offset, *length);
             let Some(segment) =
-                self.segment(checked, numbers, planned.get(number), &mut findings)?
+                self.segment(checked, numbers, (pass, planned.get(number)), &mut findings)?
             else {
                 trained = None;
                 continue;
@@ -87,7 +88,7 @@ impl<'a> RowChecker<'a> {
             let (first, last) = (number == 0, number + 1 == lengths.len());
             check_integrity(checked, &segment, (first, last), &mut findings);
             if let Some(trained) = &mut trained {
-                trained.push(self.opened.trained.spans_in_row(&segment, 0)?);
+                trained.push(reader.spans_in_row(&segment, 0)?);
             }
             findings.segments.push(segment);
             findings.starts.push(*start);
@@ -108,7 +109,7 @@ impl<'a> RowChecker<'a> {
         &self,
         checked: &SourceChecker<'_>,
         (document, offset, length): (i64, i64, usize),
-        planned: Option<&Segment>,
+        (pass, planned): (u32, Option<&Segment>),
         findings: &mut RowFindings,
     ) -> Result<Option<Segment>, EpochError> {
         let numbers = (u64::try_from(document), u32::try_from(offset), u32::try_from(length));
@@ -130,7 +131,7 @@ impl<'a> RowChecker<'a> {
         // The plan's length of it is compared with the stored ids in any case.
         let document_length = match planned.filter(|planned| planned.document == document) {
             Some(planned) => Some(planned.document_length),
-            None => self.length(document)?,
+            None => self.length(document, pass)?,
         };
         let Some(document_length) = document_length else {
             let tokenizer = self.opened.plan.tokenizer.name.clone();
@@ -148,11 +149,11 @@ impl<'a> RowChecker<'a> {
         Ok(Some(Segment { document, offset, length, document_length }))
     }
 
-    /// The effective length of a document; none when it has no ids.
-    fn length(&self, document: DocId) -> Result<Option<u32>, EpochError> {
+    /// The effective length of a document in a pass; none when it has no ids.
+    fn length(&self, document: DocId, pass: u32) -> Result<Option<u32>, EpochError> {
         let specials = self.opened.plan.tokenizer.specials;
         let overhead = u32::from(specials.bos.is_some()) + u32::from(specials.eos.is_some());
-        let (corpora, tokenizer) = (&self.opened.corpora, self.opened.tokenizer);
+        let (corpora, tokenizer) = (&self.opened.corpora, self.opened.tokenizer_in(pass));
         let found = corpora.token_counts(tokenizer, document.block(), |values| {
             effective(values, document.slot(), overhead)
         })?;

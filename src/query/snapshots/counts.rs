@@ -49,7 +49,7 @@ impl Sum {
     /// The sums with the names of the tokenizers.
     pub(super) fn counts(&self, view: &View) -> DocumentCounts {
         let tokens = self.size.tokens.iter().copied().chain(std::iter::repeat(0));
-        let named = view.tokenizers().zip(tokens);
+        let named = view.own_tokenizers().zip(tokens);
         DocumentCounts {
             documents: self.documents,
             bytes: self.size.bytes,
@@ -69,7 +69,7 @@ pub(super) struct DocumentSizes<'a> {
 
 impl<'a> DocumentSizes<'a> {
     pub(super) fn new(view: &'a View) -> Self {
-        let tokenizers = view.tokenizers().map(|(id, _)| id).collect();
+        let tokenizers = view.own_tokenizers().map(|(id, _)| id).collect();
         Self { view, tokenizers, block: None, bytes: NumberBlock::default(), tokens: Vec::new() }
     }
 

@@ -155,10 +155,10 @@ impl DocumentColumns {
             unsigned: false,
             total: false,
         };
-        if let Some((first, _)) = view.tokenizers().next() {
+        if let Some((first, _)) = view.own_tokenizers().next() {
             add("tokens", tokens(first));
         }
-        for (tokenizer, record) in view.tokenizers() {
+        for (tokenizer, record) in view.own_tokenizers() {
             add(&format!("tokens_{}", record.name), tokens(tokenizer));
         }
         add("kept", Content::Kept);

@@ -57,7 +57,8 @@ impl SmallTable {
     fn new(view: &View, spec: &TableSpec, push: Push) -> Self {
         let mut fields: Vec<Field> = spec.columns.iter().map(ColumnSpec::field).collect();
         if spec.name == tables::SOURCES.name {
-            let counted = view.tokenizers().map(|(_, record)| format!("tokens_{}", record.name));
+            let counted =
+                view.own_tokenizers().map(|(_, record)| format!("tokens_{}", record.name));
             fields.extend(counted.map(|name| Field::new(name, DataType::Int64, false)));
         }
         Self { view: view.clone(), name: spec.name, schema: Arc::new(Schema::new(fields)), push }
@@ -164,7 +165,7 @@ fn sources(view: &View, wanted: &Wanted<'_>, sink: &mut Sink<'_>) -> Rows {
         counts(all().map(|record| record.bytes)),
         counts(all().map(|record| record.kept_bytes)),
     ];
-    for (TokenizerId(tokenizer), _) in view.tokenizers() {
+    for (TokenizerId(tokenizer), _) in view.own_tokenizers() {
         let of = |tokens: &[(u16, u64)]| {
             tokens.iter().find(|(id, _)| *id == tokenizer).map_or(0, |(_, count)| *count)
         };

@@ -57,7 +57,7 @@ impl Sum {
 
     pub(super) fn told(&self, view: &View) -> DocumentCounts {
         let tokens = self.tokens.iter().copied().chain(std::iter::repeat(0));
-        let named = view.tokenizers().zip(tokens);
+        let named = view.own_tokenizers().zip(tokens);
         DocumentCounts {
             documents: self.documents,
             bytes: self.bytes,
@@ -140,7 +140,7 @@ impl Block {
         language: Option<ColumnId>,
     ) -> Result<Self, QueryError> {
         let column = |column| view.column_block(column, block);
-        let tokens = view.tokenizers().map(|(id, _)| column(system_fields::tokens_of(id)));
+        let tokens = view.own_tokenizers().map(|(id, _)| column(system_fields::tokens_of(id)));
         Ok(Self {
             block,
             sources: column(system_fields::SOURCE_OF)?,

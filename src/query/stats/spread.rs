@@ -97,7 +97,7 @@ pub(super) struct Measured {
 pub(super) fn lengths(view: &View) -> impl Iterator<Item = (String, ColumnId)> {
     let of_text = [("bytes", system_fields::BYTES), ("chars", system_fields::CHARS)];
     let of_text = of_text.map(|(name, column)| (name.to_owned(), column));
-    let tokens = view.tokenizers();
+    let tokens = view.own_tokenizers();
     let tokens = tokens
         .map(|(id, record)| (format!("tokens_{}", record.name), system_fields::tokens_of(id)));
     of_text.into_iter().chain(tokens)

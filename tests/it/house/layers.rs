@@ -42,7 +42,7 @@ const LAYERS: &[(&str, &str)] = &[
         "model store output corpus query::select query::numbers query::texts query::dependence \
          query::names_column query::resolved query::contaminated query::MemberSorter \
          contamination query::Dependence query::QueryError tokenizer::stored_vocabulary tokenizer::Vocabulary \
-         tokenizer::TokenizerError",
+         tokenizer::TokenizerError tokenizer::Segmentation",
     ),
     ("report", "model store corpus contamination query epoch"),
     (

@@ -69,8 +69,30 @@ fn missing(what: &'static str, tokenizer: TokenizerId) -> StoreError {
     StoreError::Missing { what, family: Tokenizers::NAME, key: tokenizer.to_string() }
 }
 
+/// Stands between the name of a tokenizer and the word of a draw: no other name has it.
+const DRAW_SIGN: char = '#';
+
+/// The name of a draw of a tokenizer: of its segmentations that `word` names, registered as a tokenizer of its own.
+#[must_use]
+pub fn draw_name(tokenizer: &str, word: &str) -> String {
+    format!("{tokenizer}{DRAW_SIGN}{word}")
+}
+
+impl TokenizerRecord {
+    /// The tokenizer that it draws segmentations of, and the word that names them; none where it gives the best ones.
+    #[must_use]
+    pub fn drawn(&self) -> Option<(&str, &str)> {
+        self.name.split_once(DRAW_SIGN)
+    }
+}
+
 impl View {
-    /// Tokenizers, ascending by id.
+    /// Tokenizers that are no draws of others, ascending by id.
+    pub fn own_tokenizers(&self) -> impl Iterator<Item = (TokenizerId, &TokenizerRecord)> {
+        self.tokenizers().filter(|(_, record)| record.drawn().is_none())
+    }
+
+    /// Tokenizers, draws among them, ascending by id.
     pub fn tokenizers(&self) -> impl Iterator<Item = (TokenizerId, &TokenizerRecord)> {
         (0..).map(TokenizerId).zip(self.all_tokenizers()).filter(|(_, record)| !record.dropped)
     }

@@ -131,7 +131,7 @@ pub(crate) fn prove_with_specials(
     for text in texts {
         let mut ours = Vec::new();
         let fast_result = fast.encode_special(&text, &mut scratch, &mut ours);
-        match (fast_result, reference.encode_placed(&text, true)) {
+        match (fast_result, reference.encode_placed(&text, true, None)) {
             (Ok(()), Ok((theirs, _))) if ours == theirs => {}
             (Err(_), Err(_)) => {}
             (Err(DeclineReason::NewCharacters), Ok(_)) => {}

@@ -9,13 +9,16 @@ use super::segment_model::{SegmentModel, model_ids};
 use crate::error::{ENCODING, TokenizerError, guard};
 use crate::file::TokenizerFile;
 use crate::file::unigram::{self, UnigramVariants};
+use crate::models::PlacedIds;
 use crate::vocabulary::Vocabulary;
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::OnceLock;
 use tokenizers::models::ModelWrapper;
 use tokenizers::{
-    AddedToken, NormalizedString, Normalizer as _, OffsetReferential, OffsetType, PreTokenizer as _,
+    AddedToken, Encoding, NormalizedString, Normalizer as _, OffsetReferential, OffsetType,
+    PreTokenizedString, PreTokenizer as _, Token,
 };
 
 /// A tokenizer of the reference implementation, set so that text is only text: special tokens
@@ -48,6 +51,9 @@ pub(crate) type SpecialPlace = (u32, Range<usize>);
 /// Before the number of a special token in its stand-in: a noncharacter. The number is a character for private use.
 const STAND_IN: char = '\u{fdd5}';
 const FIRST_STAND_IN: u32 = 0xf_0000;
+
+/// Gives the ids of a word as the model sees it.
+pub(crate) type DrawWord<'d> = &'d mut dyn FnMut(&str) -> Result<PlacedIds, TokenizerError>;
 
 /// Ids, and for each the bytes of the text that it stands for.
 pub(crate) type EncodedWithOffsets = (Vec<u32>, Vec<(usize, usize)>);
@@ -109,15 +115,15 @@ impl LibraryReference {
         Ok(())
     }
 
-    /// The ids of a text and the place of each; `specials`: special tokens in the text are recognised.
+    /// The ids of a text and the place of each; `specials`: special tokens in the text are recognised. `draw` gives the
+    /// ids of each word in place of the model.
     pub(crate) fn encode_placed(
         &self,
         text: &str,
         specials: bool,
+        draw: Option<DrawWord<'_>>,
     ) -> Result<EncodedWithOffsets, TokenizerError> {
-        let twin = self.twin(specials);
-        let encoding = guard(ENCODING, || twin.encode(text, false))?
-            .map_err(|source| TokenizerError::Encode { bytes: text.len(), source })?;
+        let encoding = encode(self.twin(specials), text, draw)?;
         Ok((encoding.get_ids().to_vec(), encoding.get_offsets().to_vec()))
     }
 
@@ -140,7 +146,7 @@ impl LibraryReference {
         text: &str,
     ) -> Result<Vec<SpecialPlace>, TokenizerError> {
         let added = self.whole().get_added_tokens_decoder();
-        let (ids, places) = self.encode_placed(text, true)?;
+        let (ids, places) = self.encode_placed(text, true, None)?;
         let mut found = Vec::new();
         for (id, (start, end)) in ids.into_iter().zip(places) {
             let Some(special) = added.get(&id).filter(|token| token.special) else { continue };
@@ -160,6 +166,7 @@ impl LibraryReference {
         &self,
         text: &str,
         specials: &[SpecialPlace],
+        draw: Option<DrawWord<'_>>,
     ) -> Result<EncodedWithOffsets, TokenizerError> {
         let refused =
             |why: String| TokenizerError::Encode { bytes: text.len(), source: why.into() };
@@ -186,8 +193,7 @@ impl LibraryReference {
         }
         parts.push((here.len(), start));
         here += text.get(start..).unwrap_or_default();
-        let encoding = guard(ENCODING, || stand_ins.library.encode(here.as_str(), false))?
-            .map_err(|source| TokenizerError::Encode { bytes: text.len(), source })?;
+        let encoding = encode(&stand_ins.library, &here, draw)?;
         let there = |at: usize| {
             let part = parts.partition_point(|(begin, _)| *begin <= at).saturating_sub(1);
             parts.get(part).map_or(at, |(begin, start)| start + (at - begin))
@@ -262,15 +268,8 @@ impl LibraryReference {
         mut each: impl FnMut(&str, Option<u32>),
     ) -> Result<(), TokenizerError> {
         let library = if specials { self.twin(true) } else { &self.plain };
-        let split = guard("splitting", || {
-            let added = library.get_added_vocabulary();
-            let mut split = added.extract_and_normalize(library.get_normalizer(), text);
-            if let Some(pre_tokenizer) = library.get_pre_tokenizer() {
-                pre_tokenizer.pre_tokenize(&mut split)?;
-            }
-            Ok(split)
-        })?
-        .map_err(|source| TokenizerError::Split { bytes: text.len(), source })?;
+        let split = guard("splitting", || split(library, text))?
+            .map_err(|source| TokenizerError::Split { bytes: text.len(), source })?;
         for (word, _, tokens) in split.get_splits(OffsetReferential::Normalized, OffsetType::None) {
             match tokens {
                 Some(tokens) => {
@@ -332,6 +331,39 @@ impl LibraryReference {
         let whole = self.whole.as_ref().map(add).transpose()?;
         Ok(Self { unknown: self.unknown, ..Self::of_libraries(add(&self.plain)?, whole) })
     }
+}
+
+/// The pre-tokens of a text, and the added tokens among them.
+fn split(library: &tokenizers::Tokenizer, text: &str) -> tokenizers::Result<PreTokenizedString> {
+    let added = library.get_added_vocabulary();
+    let mut split = added.extract_and_normalize(library.get_normalizer(), text);
+    if let Some(pre_tokenizer) = library.get_pre_tokenizer() {
+        pre_tokenizer.pre_tokenize(&mut split)?;
+    }
+    Ok(split)
+}
+
+/// Encodes a text; `draw` gives the ids of each word in place of the model.
+fn encode(
+    library: &tokenizers::Tokenizer,
+    text: &str,
+    draw: Option<DrawWord<'_>>,
+) -> Result<Encoding, TokenizerError> {
+    let encoded = guard(ENCODING, || {
+        let Some(draw) = draw else { return library.encode(text, false) };
+        let (mut split, draw) = (split(library, text)?, RefCell::new(draw));
+        split.tokenize(|word| {
+            let drawn = match word.get() {
+                "" => Vec::new(),
+                word => draw.borrow_mut()(word)?,
+            };
+            let token =
+                |(id, of): (u32, Range<usize>)| Token::new(id, String::new(), (of.start, of.end));
+            Ok(drawn.into_iter().map(token).collect())
+        })?;
+        split.into_encoding(None, 0, OffsetType::Byte)
+    })?;
+    encoded.map_err(|source| TokenizerError::Encode { bytes: text.len(), source })
 }
 
 fn read(bytes: &[u8]) -> Result<tokenizers::Tokenizer, TokenizerError> {

@@ -6,11 +6,13 @@ use crate::file::ModelType;
 use crate::file::write::byte_token;
 use crate::models::lattice::{ScoredPiece, UnigramSegmenter};
 use crate::models::piece_lattice::UnigramPieces;
-use crate::models::{MergeScratch, MergeTable};
+use crate::models::{MergeScratch, MergeTable, PlacedIds};
+use model::invariant::at;
 use serde_json::Value;
-use tokenizers::Model as _;
+use std::ops::Range;
 use tokenizers::models::ModelWrapper;
 use tokenizers::models::unigram::Unigram;
+use tokenizers::{Model as _, Token};
 
 /// A model, by whether it has several segmentations of a word.
 pub(crate) enum SegmentModel {
@@ -84,16 +86,21 @@ impl LibraryBpe {
         Ok(Self { merges: MergeTable::new(merges), unmerged })
     }
 
-    /// The ids of a word where merges are dropped as `is_dropped` says.
+    /// The ids of a word where merges are dropped as `is_dropped` says, each with its bytes.
     pub(crate) fn encode_dropout(
         &self,
         word: &str,
         scratch: &mut MergeScratch,
         is_dropped: impl FnMut() -> bool,
-    ) -> Result<Vec<u32>, TokenizerError> {
-        let mut symbols = model_ids(&self.unmerged, word)?;
+    ) -> Result<PlacedIds, TokenizerError> {
+        let first = model_tokens(&self.unmerged, word)?;
+        let mut symbols: Vec<u32> = first.iter().map(|token| token.id).collect();
         self.merges.apply_dropout(&mut symbols, scratch, is_dropped);
-        Ok(symbols)
+        let bytes = |of: Range<usize>| {
+            let (start, end) = (at(&first, of.start).offsets.0, at(&first, of.end - 1).offsets.1);
+            start..end
+        };
+        Ok(symbols.into_iter().zip(scratch.made_of().map(bytes)).collect())
     }
 }
 
@@ -129,7 +136,10 @@ pub(crate) fn bpe_merges(
 
 /// The ids that a model gives for one pre-token.
 pub(crate) fn model_ids(model: &ModelWrapper, pretoken: &str) -> Result<Vec<u32>, TokenizerError> {
-    let tokens = guard(ENCODING, || model.tokenize(pretoken))?
-        .map_err(|source| TokenizerError::Encode { bytes: pretoken.len(), source })?;
-    Ok(tokens.into_iter().map(|token| token.id).collect())
+    Ok(model_tokens(model, pretoken)?.into_iter().map(|token| token.id).collect())
+}
+
+fn model_tokens(model: &ModelWrapper, pretoken: &str) -> Result<Vec<Token>, TokenizerError> {
+    guard(ENCODING, || model.tokenize(pretoken))?
+        .map_err(|source| TokenizerError::Encode { bytes: pretoken.len(), source })
 }

@@ -199,6 +199,13 @@ impl MergeScratch {
         true
     }
 
+    /// For each symbol that is left, which of the first symbols it is made of.
+    pub(crate) fn made_of(&self) -> impl Iterator<Item = std::ops::Range<usize>> {
+        let live = self.nodes.iter().enumerate();
+        let live = live.filter(|(_, node)| node.next != MergeNode::GONE.next);
+        live.map(|(at, node)| at..self.nodes.len().min(node.next as usize))
+    }
+
     /// The symbols that are left.
     fn give_out(&self, symbols: &mut Vec<u32>) {
         symbols.clear();

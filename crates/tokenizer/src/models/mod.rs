@@ -24,3 +24,6 @@ pub use growth::GrowthOptions;
 pub(crate) use growth::{PairOutcome, grow};
 pub(crate) use likelihood::merge_by_likelihood;
 pub(crate) use merges::{CountedWords, MergeScratch, MergeTable, replay};
+
+/// Ids, and for each the bytes of a word that it stands for.
+pub(crate) type PlacedIds = Vec<(u32, std::ops::Range<usize>)>;

@@ -63,7 +63,7 @@ impl Tokenizer {
         }
         let model = self.unigram("n-best segmentations")?;
         let words = self.words(text, specials)?;
-        model.refuse_unknown(&words)?;
+        words.plain().try_for_each(|word| model.refuse_unknown(word))?;
         let mut best = BestParts::default();
         let searched = words.plain().try_for_each(|word| best.add_word(word, &model, count));
         searched.and_then(|()| best.segmentations(&words, &model, count)).map_err(|TooManyPaths| {
@@ -90,7 +90,7 @@ impl Tokenizer {
         require_alpha(alpha)?;
         let model = self.unigram("entropy of segmentations")?;
         let words = self.words(text, specials)?;
-        model.refuse_unknown(&words)?;
+        words.plain().try_for_each(|word| model.refuse_unknown(word))?;
         let (mut lattice, mut entropy) = (PieceLattice::default(), 0.0);
         for word in words.plain() {
             independent_parts(word, &model, |part| {

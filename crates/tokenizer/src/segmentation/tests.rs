@@ -10,7 +10,7 @@ use model::Context;
 use proptest::prelude::*;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 /// Small models, texts, their twelve best segmentations by sentencepiece 0.2.3 with scores, and for some powers the
@@ -299,7 +299,28 @@ fn draws_of_a_bpe_drop_merges_as_the_article_has_it() {
 }
 
 /// Tokenizers trained here, their `.model` forms, and a Unigram whose added token stands in texts.
-static TOKENIZERS: LazyLock<Vec<(&str, Tokenizer)>> = LazyLock::new(|| {
+static TOKENIZERS: LazyLock<Vec<(&str, Tokenizer)>> =
+    LazyLock::new(|| FILES.iter().map(|(name, file)| (*name, loaded(file))).collect());
+
+/// The same, each of which draws.
+static DRAWING: LazyLock<Vec<(Segmentation, Tokenizer)>> = LazyLock::new(|| {
+    let drawing = FILES.iter().map(|(name, file)| {
+        let draw = match *name {
+            "unigram" => Segmentation::Sample { alpha: 0.3, seed: 7 },
+            _ => Segmentation::Dropout { probability: 0.3, seed: 7 },
+        };
+        (draw, loaded(file).with_segmentation(draw))
+    });
+    drawing.collect()
+});
+
+fn loaded(file: &[u8]) -> Tokenizer {
+    let is_json = file.starts_with(b"{");
+    if is_json { Tokenizer::load_proven(file, false) } else { Tokenizer::load(file, &[]) }
+        .expect("loads")
+}
+
+static FILES: LazyLock<Vec<(&str, Vec<u8>)>> = LazyLock::new(|| {
     let mut all = Vec::new();
     for (name, model) in [("unigram", ModelKind::Unigram), ("bpe", ModelKind::Bpe)] {
         let options =
@@ -318,14 +339,12 @@ static TOKENIZERS: LazyLock<Vec<(&str, Tokenizer)>> = LazyLock::new(|| {
         let added = file["added_tokens"].as_array_mut().expect("is a list");
         added.push(json!({ "id": 420, "content": "<tool>", "single_word": false, "lstrip": false,
             "rstrip": false, "normalized": false, "special": false }));
-        let file = file.to_string();
-        all.push((name, Tokenizer::load_proven(file.as_bytes(), false).expect("loads")));
-        all.push((name, Tokenizer::load(&model, &[]).expect("loads")));
+        all.push((name, file.to_string().into_bytes()));
+        all.push((name, model));
     }
     let vectors: Vec<VectorModel> = serde_json::from_str(VECTORS).expect("parses");
     for of in vectors.iter().filter(|of| of.name != "plain") {
-        let bytes = BASE64_STANDARD.decode(&of.model).expect("is base64");
-        all.push(("unigram", Tokenizer::load(&bytes, &[]).expect("loads")));
+        all.push(("unigram", BASE64_STANDARD.decode(&of.model).expect("is base64")));
     }
     all
 });
@@ -377,6 +396,69 @@ proptest! {
                 }
             }
         }
+    }
+}
+
+/// The bytes of a text that its tokens stand for.
+fn covered(offsets: &[(u32, u32)]) -> BTreeSet<u32> {
+    offsets.iter().flat_map(|(start, end)| *start..*end).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(testing::cases(64)))]
+    #[test]
+    fn a_drawing_tokenizer_gives_ids_and_places_of_its_draws(
+        parts in proptest::collection::vec(
+            prop_oneof!["[a-zé ]{1,12}", "[你好語👍]{1,3}", Just("<tool>".to_owned()),
+                Just("<|endoftext|>".to_owned()), Just("<|user|>".to_owned()), Just("xyz".to_owned())], 0..6),
+        specials: bool
+    ) {
+        let text = parts.concat();
+        for ((draw, drawing), (_, best)) in DRAWING.iter().zip(TOKENIZERS.iter()) {
+            let of_draw = |specials| {
+                let mut ids = Vec::new();
+                best.encode_segmentation(&text, specials, *draw, &mut ids).expect("encodes");
+                ids
+            };
+            let mut ids = vec![7];
+            drawing.encoder().encode(&text, &mut ids).expect("encodes");
+            prop_assert_eq!(&ids[1..], &of_draw(false));
+            let (ids, offsets) =
+                drawing.encoder().encode_with_offsets(&text, specials).expect("encodes");
+            prop_assert_eq!(&ids, &of_draw(specials));
+            let (_, of_best) = best.encode_with_offsets(&text, specials).expect("encodes");
+            prop_assert_eq!(ids.len(), offsets.len());
+            prop_assert!(offsets.windows(2).all(|pair| pair[0].0 <= pair[1].0 && pair[0].1 <= pair[1].1));
+            prop_assert_eq!(covered(&offsets), covered(&of_best), "{:?}", offsets);
+        }
+    }
+}
+
+#[test]
+fn the_seed_of_a_pass_is_the_hash_of_its_number() {
+    let sample = Segmentation::Sample { alpha: 0.5, seed: 7 };
+    let seeds = [0_u32, 1].map(|pass| {
+        let Segmentation::Sample { alpha: 0.5, seed } = sample.of_pass(pass) else { panic!() };
+        assert_eq!(seed, xxhash_rust::xxh3::xxh3_64_with_seed(&pass.to_le_bytes(), 7));
+        seed
+    });
+    // Those of the package `xxhash`.
+    assert_eq!(seeds, [14_269_266_266_311_360_037, 15_829_120_202_471_193_548]);
+    assert_eq!(Segmentation::Best.of_pass(3), Segmentation::Best);
+    for (of, word) in [
+        (sample, "sample-0.5-7-3"),
+        (
+            Segmentation::Dropout { probability: 1e-7, seed: u64::MAX },
+            "dropout-0.0000001-18446744073709551615-3",
+        ),
+    ] {
+        assert_eq!(of.pass_name(3), word);
+        assert_eq!(Segmentation::of_pass_named(word), Some(of.of_pass(3)));
+    }
+    for word in
+        ["", "best-3", "sample-0.5-7", "sample-0.50-7-3", "sample-0.5-7-3-1", "sample-x-7-3"]
+    {
+        assert_eq!(Segmentation::of_pass_named(word), None, "{word}");
     }
 }
 

@@ -19,7 +19,7 @@ pub(super) const UNIGRAM: &str = "Unigram";
 impl Tokenizer {
     /// The Unigram that `asked` needs.
     pub(super) fn unigram(&self, asked: &str) -> Result<UnigramModel<'_>, TokenizerError> {
-        let kind = match &self.reference {
+        let kind = match &*self.reference {
             ReferenceEncoder::Library(library) => {
                 let library = library_of(library, &self.json)?;
                 match library.segments()? {
@@ -53,7 +53,7 @@ impl Tokenizer {
             return Err(TokenizerError::TooLong { bytes: text.len() });
         }
         let mut words = ModelWords::default();
-        match &self.reference {
+        match &*self.reference {
             ReferenceEncoder::Library(library) => {
                 let library = library_of(library, &self.json)?;
                 library.pretokens(text, specials, |word, added| words.push(word, added))?;
@@ -133,10 +133,10 @@ impl UnigramPieces for UnigramModel<'_> {
 
 impl UnigramModel<'_> {
     /// Fails where the reference refuses a word for its unknown characters.
-    pub(super) fn refuse_unknown(&self, words: &ModelWords) -> Result<(), TokenizerError> {
+    pub(super) fn refuse_unknown(&self, word: &str) -> Result<(), TokenizerError> {
         match self {
             Self::Library(library, unigram) if unigram.unknown_score().is_none() => {
-                words.plain().try_for_each(|word| library.encode_pretoken(word).map(|_| ()))
+                library.encode_pretoken(word).map(|_| ())
             }
             _ => Ok(()),
         }

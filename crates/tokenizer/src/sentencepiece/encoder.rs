@@ -8,9 +8,11 @@ use super::proto::{SentencePieceKind, SentencePieceModel};
 use super::segment::{PieceSpan, SegmentScratch, Segmenter};
 use super::word_cache::WordCache;
 use crate::TokenizerError;
+use crate::models::PlacedIds;
 use crate::models::trie::PieceTrie;
 use model::invariant::{part, text_part};
 use prost::Message as _;
+use std::ops::Range;
 
 /// A `.model`, ready to encode.
 pub(crate) struct SentencePiece {
@@ -192,23 +194,45 @@ impl SentencePiece {
         self.push_ids(PieceSpan { id: self.unknown, length: run.len() }, run.as_bytes(), ids);
     }
 
-    /// Appends the ids of a normalised text by a BPE whose joins are dropped as `is_dropped` says.
+    /// The ids of a normalised text by a BPE whose joins are dropped as `is_dropped` says, each with its bytes.
     pub(crate) fn encode_dropout(
         &self,
         text: &str,
         mut is_dropped: impl FnMut() -> bool,
-        out: &mut Vec<u32>,
-    ) {
+    ) -> PlacedIds {
         let (mut scratch, mut ids) = (SegmentScratch::default(), Vec::new());
+        let (mut places, mut at): (Vec<Range<usize>>, usize) = Default::default();
         self.segmenter.parts(text, |part, _| {
             let mut rest = part.as_bytes();
             self.segmenter.join_dropout(part, &mut scratch, &mut is_dropped, |piece| {
                 let (bytes, after) = rest.split_at_checked(piece.length).unwrap_or((rest, &[]));
                 rest = after;
                 self.push_ids(piece, bytes, &mut ids);
+                let place = at..at + piece.length;
+                at = place.end;
+                if ids.len() > places.len() {
+                    places.resize(ids.len(), place);
+                } else if let Some(run) = places.last_mut() {
+                    // A run of unknown characters is one id.
+                    run.end = place.end;
+                }
             });
         });
-        out.append(&mut ids);
+        ids.into_iter().zip(places).collect()
+    }
+
+    /// Encodes like [`SentencePiece::encode_with_places`], with the ids that `draw` has of the normalised text.
+    pub(crate) fn draw_with_places(
+        &self,
+        text: &str,
+        draw: &mut dyn FnMut(&str) -> Result<PlacedIds, TokenizerError>,
+    ) -> Result<EncodedPlaces, TokenizerError> {
+        let mut normalized = NormalizedBytes { places: Some(Vec::new()), ..Default::default() };
+        self.normalizer.normalize(text, &mut normalized).map_err(|why| refused(text, why))?;
+        let places = normalized.places.take().unwrap_or_default();
+        let place = |at: usize| places.get(at).copied().unwrap_or(text.len());
+        let drawn = draw(as_text(&normalized.bytes).map_err(|why| refused(text, why))?)?;
+        Ok(drawn.into_iter().map(|(id, of)| (id, (place(of.start), place(of.end)))).unzip())
     }
 
     /// The text of ids, special tokens spelled out; ids that no piece has are skipped.
