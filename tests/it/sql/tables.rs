@@ -425,6 +425,8 @@ corpusdb_test!(errors_of_queries_list_valid_names, TabledCorpus::new(), |place| 
         "`lenght` is not a column",
         "bytes, chars, tokens",
     ]);
+    // A signal that is not stored has the name: the answer was about it alone.
+    condition("lang = 'en'").fails(&["`lang` is not a column; did you mean `language`?"]);
     condition("language = en").fails(&["`en` is not a column", "text needs single ones"]);
     condition("kept AND").fails(&["`kept AND`", "boolean expression"]);
     condition("bytes + 1").fails(&["`bytes + 1`"]);
