@@ -94,6 +94,9 @@ impl Verb for TokenizerTrainArgs {
                 })?;
             options.weights = weights;
         }
+        if options.specials.iter().all(String::is_empty) {
+            options.specials.clear();
+        }
         options.weights.extend(self.weights);
         if let Some(file) = &self.seed_tokens_file {
             options.seed_tokens = lines(&read_text(file)?).map(str::to_owned).collect();
@@ -104,20 +107,26 @@ impl Verb for TokenizerTrainArgs {
             OutputFile::judge(&file)?;
             let trained = writer.train_tokenizer(&options, &texts, &call.context)?;
             write_file(&file, &trained.json)?;
-            note_shortfall(&trained.decisions, call);
+            note_training(&trained.decisions, call);
             let (to, decisions) = (file.display().to_string(), trained.decisions);
             return Ok(TokenizerTrainAnswer::Written(Box::new(CandidateReport { to, decisions })));
         };
         let trained =
             writer.train_and_register(name, &options, &texts, self.backfill, &call.context)?;
-        note_shortfall(&trained.decisions, call);
+        note_training(&trained.decisions, call);
         note_markers(&trained.tokenizer, call);
         Ok(TokenizerTrainAnswer::Registered(Box::new(trained)))
     }
 }
 
-/// Notes why there are fewer tokens than asked for.
-fn note_shortfall(decisions: &TrainingRecord, call: &VerbCall<'_>) {
+/// Notes why there are fewer tokens than asked for, and what a tokenizer without special tokens cannot do.
+fn note_training(decisions: &TrainingRecord, call: &VerbCall<'_>) {
+    let options = &decisions.options;
+    if options.specials.is_empty() && options.reserve == 0 {
+        call.note(
+            "it has no special token that could mark the end of a document: recipes of it name no `eos`, `bos` or `pad`",
+        );
+    }
     if let Some(why) = &decisions.report.shortfall {
         call.note(why);
     }
