@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
+import secrets
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self, TypeAlias, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, Unpack
 
 from corpusdb import _html, _native
 from corpusdb._call import call, expand_keywords
@@ -42,6 +44,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = ["Corpus"]
+
+logger = logging.getLogger("corpusdb")
 
 #: Values for `?` and `$1` in order, or for `$name` by name.
 Parameters: TypeAlias = Sequence[Any] | Mapping[str, Any] | None
@@ -162,13 +166,17 @@ class Corpus(Planning, Exporting):
         where: str | None = "kept",
         parameters: Parameters = None,
         *,
-        seed: int = 0,
+        seed: int | Literal["random"] = 0,
         snapshot: str | None = None,
     ) -> list[Document]:
         """Draws `n` documents that satisfy a condition, uniformly without replacement; a seed always draws the same.
 
-        `parameters` and `snapshot` are as in `count`. With a snapshot, the default `where` means kept by the snapshot.
+        `seed="random"` draws a new seed, which the logger `corpusdb` tells. `parameters` and `snapshot` are as in
+        `count`. With a snapshot, the default `where` means kept by the snapshot.
         """
+        if seed == "random":
+            seed = secrets.randbits(32)
+            logger.warning("drawn with seed %d", seed)
         where = None if snapshot is not None and where == "kept" else where
         return list(self._read(_native.sample(self._handle, n, where, parameters, seed, snapshot)))
 

@@ -225,6 +225,24 @@ corpusdb_test!(samples_are_a_function_of_the_seed, TabledCorpus::new(), |place| 
     assert!(sample("5", "1", &["--where", "id < 0"]).is_empty());
 });
 
+corpusdb_test!(a_random_seed_is_new_and_draws_again, TabledCorpus::new(), |place| {
+    let line = |seed: &str| {
+        corpusdb(&["sample", &place.corpus, "-n", "5", "--seed", seed, "--json"]).good()
+    };
+    let seed = |ran: &str| -> String {
+        let note = ran.lines().find_map(|line| line.split_once("drawn with seed "));
+        note.unwrap().1.trim().to_owned()
+    };
+    let (one, other) = (line("random"), line("random"));
+    let (first, second) = (seed(&one.stderr), seed(&other.stderr));
+    assert_ne!(first, second);
+    assert_eq!(line(&first).stdout, one.stdout);
+    assert_eq!(line(&second).stdout, other.stdout);
+    assert!(!line("0").stderr.contains("seed"));
+    corpusdb(&["sample", &place.corpus, "--seed", "x"])
+        .fails(&["write a whole number, or `random`"]);
+});
+
 corpusdb_test!(samples_are_uniform, TabledCorpus::new(), |place| {
     let corpus = place.open();
     let kept = corpus.count("kept").unwrap();
