@@ -17,7 +17,7 @@ from corpusdb._duplicates import Duplicates
 from corpusdb._export import Exporting
 from corpusdb._fields import Fields
 from corpusdb._native import one_line
-from corpusdb._options import DedupExplainOptions, ReportOptions, SimilarOptions
+from corpusdb._options import DedupExplainOptions, InfoOptions, ReportOptions, SimilarOptions
 from corpusdb._plan import Planning
 from corpusdb._progress import ProgressOption, listening
 from corpusdb._signals import Signals
@@ -241,9 +241,13 @@ class Corpus(Planning, Exporting):
         shown: list[dict[str, Any]] = json.loads(_native.shown_tokens(self._handle, document_id(document), tokenizer))["tokens"]
         return shown
 
-    def info(self) -> Info:
-        """Policy, counts, sources, tokenizers, fields, commits, snapshots and plans."""
-        return Info.from_json(call("info", self._handle))
+    @expand_keywords(InfoOptions)
+    def info(self, **options: Unpack[InfoOptions]) -> Info:
+        """Policy, counts, sources, tokenizers, fields, commits, snapshots and plans.
+
+        With `forecast` its `forecast` says what a corpus with so many bytes of text would need.
+        """
+        return Info.from_json(call("info", self._handle, **options))
 
     def stats(
         self, where: str | None = None, *, source: str | None = None, snapshot: str | None = None

@@ -90,6 +90,13 @@ def test_a_corpus_tells_what_is_in_it(db: corpusdb.Corpus) -> None:
     assert [tokenizer.name for tokenizer in info.tokenizers] == ["own"]
     assert [snapshot.name for snapshot in info.snapshots] == ["first"]
     assert "<table>" in info._repr_html_()
+    assert info.forecast is None
+    twice = db.info(forecast=2 * info.bytes).forecast
+    assert twice is not None and (twice.documents, twice.kept) == (88, 80)
+    large = db.info(forecast="1TB").forecast
+    assert large is not None and large.bytes == 10**12 and large.disk_bytes > twice.disk_bytes
+    policy = corpusdb.explain_dedup(documents=1000, bytes_each="4kB").forecast
+    assert policy is not None and policy.bytes == 4_000_000
 
 
 def test_a_corpus_is_checked(db: corpusdb.Corpus) -> None:
