@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
+import secrets
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self, TypeAlias, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, Unpack
 
 from corpusdb import _html, _native
 from corpusdb._call import call, expand_keywords
@@ -15,7 +17,7 @@ from corpusdb._duplicates import Duplicates
 from corpusdb._export import Exporting
 from corpusdb._fields import Fields
 from corpusdb._native import one_line
-from corpusdb._options import DedupExplainOptions, ReportOptions, SimilarOptions
+from corpusdb._options import DedupExplainOptions, InfoOptions, ReportOptions, SimilarOptions
 from corpusdb._plan import Planning
 from corpusdb._progress import ProgressOption, listening, logger, safe_lines
 from corpusdb._reader import Readable
@@ -43,6 +45,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = ["Corpus"]
+
+logger = logging.getLogger("corpusdb")
 
 #: Values for `?` and `$1` in order, or for `$name` by name.
 Parameters: TypeAlias = Sequence[Any] | Mapping[str, Any] | None
@@ -184,13 +188,17 @@ class Corpus(Readable, Planning, Exporting):
         where: str | None = "kept",
         parameters: Parameters = None,
         *,
-        seed: int = 0,
+        seed: int | Literal["random"] = 0,
         snapshot: str | None = None,
     ) -> list[Document]:
         """Draws `n` documents that satisfy a condition, uniformly without replacement; a seed always draws the same.
 
-        `parameters` and `snapshot` are as in `count`. With a snapshot, the default `where` means kept by the snapshot.
+        `seed="random"` draws a new seed, which the logger `corpusdb` tells. `parameters` and `snapshot` are as in
+        `count`. With a snapshot, the default `where` means kept by the snapshot.
         """
+        if seed == "random":
+            seed = secrets.randbits(32)
+            logger.warning("drawn with seed %d", seed)
         where = None if snapshot is not None and where == "kept" else where
         return list(self._read(_native.sample(self._handle, n, where, parameters, seed, snapshot)))
 
@@ -255,9 +263,13 @@ class Corpus(Readable, Planning, Exporting):
         shown: list[dict[str, Any]] = json.loads(_native.shown_tokens(self._handle, document_id(document), tokenizer))["tokens"]
         return shown
 
-    def info(self) -> Info:
-        """Policy, counts, sources, tokenizers, fields, commits, snapshots and plans."""
-        return Info.from_json(call("info", self._handle))
+    @expand_keywords(InfoOptions)
+    def info(self, **options: Unpack[InfoOptions]) -> Info:
+        """Policy, counts, sources, tokenizers, fields, commits, snapshots and plans.
+
+        With `forecast` its `forecast` says what a corpus with so many bytes of text would need.
+        """
+        return Info.from_json(call("info", self._handle, **options))
 
     def stats(
         self, where: str | None = None, *, source: str | None = None, snapshot: str | None = None

@@ -149,6 +149,15 @@ class BulkLoadOptions(TypedDict, total=False):
     dry_run: bool | None
 
 
+class InfoOptions(TypedDict, total=False):
+    """Options of `Corpus.info`.
+
+    * `forecast`: Forecast a corpus with so many bytes of text in all, such as 300GB or 1TB.
+    """
+
+    forecast: int | str | None
+
+
 class ReportOptions(TypedDict, total=False):
     """Options of `Corpus.report`.
 
@@ -217,6 +226,8 @@ class DedupExplainOptions(TypedDict, total=False):
     * `source`: Only documents of this source.
     * `snapshot`: Only the documents that this snapshot keeps; the counts of all documents are those stored when it
       was made.
+    * `documents`: Without a corpus: what so many documents would need, all kept; with a corpus `Corpus.info()` says it.
+    * `bytes_each`: Bytes of text of each of these documents.
     """
 
     profile: Literal["web", "code", "chat", "web@1", "chat@1", "bigcode", "fineweb", "slimpajama"] | None
@@ -237,6 +248,8 @@ class DedupExplainOptions(TypedDict, total=False):
     where: str | None
     source: str | None
     snapshot: str | None
+    documents: int | None
+    bytes_each: int | str | None
 
 
 class DedupRedoOptions(TypedDict, total=False):
@@ -318,8 +331,9 @@ class TokenizerTrainOptions(TypedDict, total=False):
       separated by white space, as in the first BPE for text (Sennrich et al. 2016) and in GPT-1.
     * `digits`: How numbers are split.
     * `reserve`: Number of unused special tokens after the others: `<|reserved_0|>`, `<|reserved_1|>` and so on.
-    * `specials`: Special tokens, which get the first ids in this order. WordPiece needs `[UNK]`; a Unigram and a BPE
-      on characters need `<unk>`. It is added as the first token unless it is listed here.
+    * `specials`: Special tokens, which get the first ids in this order; an empty text alone: none. WordPiece needs
+      `[UNK]`; a Unigram and a BPE on characters need `<unk>`. It is added as the first token unless it is listed
+      here.
     * `pattern`: The split pattern of byte-level BPE: gpt2, cl100k, llama3, o200k, qwen2, tekken, or a regular
       expression. By default gpt2.
     * `normalizer`: The Unicode normal form applied to texts first.

@@ -45,7 +45,7 @@ def test_what_there_is_not_is_told(db: corpusdb.Corpus) -> None:
     assert "nothing" not in db and "copy-0" in db and 43 in db and 44 not in db
 
 
-def test_documents_are_selected_counted_and_drawn(db: corpusdb.Corpus) -> None:
+def test_documents_are_selected_counted_and_drawn(db: corpusdb.Corpus, caplog: pytest.LogCaptureFixture) -> None:
     ids = db.select("quality >= 0.3")
     assert ids.dtype == np.uint64 and ids.tolist() == list(range(30, 40))
     assert ids.flags.owndata or ids.base is not None
@@ -53,6 +53,10 @@ def test_documents_are_selected_counted_and_drawn(db: corpusdb.Corpus) -> None:
     drawn = db.sample(5, seed=1)
     assert len(drawn) == 5 and [d.id for d in drawn] == [d.id for d in db.sample(5, seed=1)]
     assert all(document.is_kept for document in drawn)
+    with caplog.at_level("WARNING", logger="corpusdb"):
+        new = db.sample(5, seed="random")
+    seed = int(caplog.messages[-1].removeprefix("drawn with seed "))
+    assert [d.id for d in new] == [d.id for d in db.sample(5, seed=seed)]
     assert {d.source for d in db.sample(3, "source = 'mirror'")} == {"mirror"}
     assert [d.id for d in db.documents("source = 'mirror'")] == [40, 41, 42, 43]
     assert sum(1 for _ in db.documents()) == 44
@@ -86,6 +90,13 @@ def test_a_corpus_tells_what_is_in_it(db: corpusdb.Corpus) -> None:
     assert [tokenizer.name for tokenizer in info.tokenizers] == ["own"]
     assert [snapshot.name for snapshot in info.snapshots] == ["first"]
     assert "<table>" in info._repr_html_()
+    assert info.forecast is None
+    twice = db.info(forecast=2 * info.bytes).forecast
+    assert twice is not None and (twice.documents, twice.kept) == (88, 80)
+    large = db.info(forecast="1TB").forecast
+    assert large is not None and large.bytes == 10**12 and large.disk_bytes > twice.disk_bytes
+    policy = corpusdb.explain_dedup(documents=1000, bytes_each="4kB").forecast
+    assert policy is not None and policy.bytes == 4_000_000
 
 
 def test_a_corpus_is_checked(db: corpusdb.Corpus) -> None:

@@ -126,6 +126,9 @@ def test_a_tokenizer_is_trained_extended_compared_and_dropped(w: corpusdb.Writer
     assert second.hash == first.hash and not second.complete
     unigram = w.tokenizers.train("unigram", model="unigram", vocab_size=400, byte_fallback=True, by="source", alpha=0.5)
     assert unigram.complete
+    # An empty list was the default before: one special token.
+    bare = w.tokenizers.train("bare", vocab_size=300, specials=[])
+    assert bare.decisions.options.specials == []
     w.tokenizers.export("unigram", tmp_path / "unigram.model")
     w.tokenizers.add("piece", tmp_path / "unigram.model")
     assert w.tokens(0, "piece").tolist() == w.tokens(0, "unigram").tolist()

@@ -107,6 +107,11 @@ pub fn matches(command: Command, given: &Map<String, Value>) -> anyhow::Result<A
             }
             continue;
         }
+        // No value of a list is not its default: such an option takes one empty value for none.
+        let is_none = value.as_array().is_some_and(Vec::is_empty) && is_list(arg);
+        if is_none && !arg.get_default_values().is_empty() {
+            flags.push(format!("--{}=", arg.get_long().unwrap_or(key)));
+        }
         for (path, value) in values(key, value, arg, kind)? {
             let text = text(&path, &value, kind)?;
             match (arg.get_long(), arg.get_short()) {

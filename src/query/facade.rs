@@ -5,9 +5,10 @@ use super::contamination::{
 };
 use super::{
     ChangedDocuments, DedupExplanation, DiffPart, DocumentDuplicates, DocumentFilter, Duplicates,
-    DuplicatesMatrix, DuplicatesOptions, DuplicatesSummary, FieldSummary, Info, QualityOptions,
-    QualityReport, Rows, Selection, Shown, ShownDocuments, SignalSummary, SimilarOptions,
-    SimilarReport, SimilarTo, SnapshotDetails, SnapshotDiff, SqlNames, SqlQuery, Stats,
+    DuplicatesMatrix, DuplicatesOptions, DuplicatesSummary, FieldSummary, Forecast, Info,
+    QualityOptions, QualityReport, Rows, Selection, Shown, ShownDocuments, SignalSummary,
+    SimilarOptions, SimilarReport, SimilarTo, SnapshotDetails, SnapshotDiff, SqlNames, SqlQuery,
+    Stats,
 };
 use crate::corpus::Corpus;
 use crate::query;
@@ -23,6 +24,15 @@ impl Corpus {
     /// [`QueryError`](crate::query::QueryError) when a record cannot be read.
     pub fn info(&self) -> Result<Info, Error> {
         Ok(query::info(self.view())?)
+    }
+
+    /// What a corpus with `bytes` of text in all would need, if all of it were as what is stored here: bytes of each
+    /// family, memory and hours. At its own size that is what it has.
+    ///
+    /// # Errors
+    /// [`Error`] when no text is stored; [`QueryError`](crate::query::QueryError) when a record cannot be read.
+    pub fn forecast(&self, bytes: u64) -> Result<Forecast, Error> {
+        query::forecast(&self.info()?, bytes, self.memory())
     }
 
     /// Documents, bytes and tokens by source and language, quantiles of lengths and declared numbers, why documents are

@@ -69,7 +69,7 @@ pub use files::backup_manifest::{BackupFault, BackupFile, BackupRecord};
 pub use files::backup_place::{BackupFolder, BackupPlace, Fill, PlaceEntry};
 pub use files::directory::WriterLock;
 pub use files::scratch::DryRunCorpus;
-pub use index::{BandBucket, BucketJoin};
+pub use index::{BandBucket, BucketJoin, band_filter_bytes};
 pub use migrate::current as format_version;
 pub use model::{CommitSeq, FieldDeclaration, LossSpan, SourceId, TextForm, TokenizerId};
 pub use opening::{conversion_note, create};

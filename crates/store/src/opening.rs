@@ -268,7 +268,7 @@ impl OpeningCorpus {
         let db = Arc::new(db);
         let pages = PageCache::within(memory.pages);
         let view = View::open_now(&db, IndexReader::default(), &pages, memory, None)?;
-        let bands = IndexWriter::open(&db, &place, view.generation(), memory.bands, threads)?;
+        let bands = IndexWriter::open(&db, &place, view.generation(), memory, threads)?;
         let view = View::open_now(&db, bands.index(), &pages, memory, Some(view.records()))?;
         let journal = Journal::open(&place.journal(), &entries)?;
         let stands = JournalEntry { commit: view.commit().0, documents: view.documents() };

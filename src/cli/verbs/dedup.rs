@@ -1,5 +1,6 @@
 //! `corpusdb dedup`: explains a dedup policy, and decides again under another one.
 
+use super::info::print_forecast;
 use crate::cli::output::Output;
 use crate::cli::session::on_disk;
 use crate::cli::verb::{DryRun, Manners, PythonMethod, Report, Verb, VerbCall};
@@ -141,6 +142,12 @@ pub(super) struct DedupExplainArgs {
     html: Option<PathBuf>,
     #[command(flatten, next_help_heading = "Sweep")]
     swept: SweepOptions,
+    /// Without a corpus: what so many documents would need, all kept; with a corpus `corpusdb info --forecast` says it.
+    #[arg(long, value_name = "N", requires = "bytes_each", help_heading = "Forecast")]
+    documents: Option<u64>,
+    /// Bytes of text of each of these documents.
+    #[arg(long, value_name = "BYTES", value_parser = corpusdb::parse_bytes, requires = "documents", help_heading = "Forecast")]
+    bytes_each: Option<u64>,
 }
 
 impl Verb for DedupExplainArgs {
@@ -150,6 +157,7 @@ impl Verb for DedupExplainArgs {
         "corpusdb dedup explain --profile fineweb",
         "corpusdb dedup explain --threshold 0.7",
         "corpusdb dedup explain --bands 64 --rows 4",
+        "corpusdb dedup explain --documents 250000000 --bytes-each 4kB",
         "corpusdb dedup explain crawl",
         "corpusdb dedup explain crawl --threshold 0.7",
         "corpusdb dedup explain crawl --sweep --html sweep.html",
@@ -164,11 +172,24 @@ impl Verb for DedupExplainArgs {
             self.sweep || self.swept == SweepOptions::default(),
             "`where=`, `source=` and `snapshot=` say which documents `sweep=` compares: give it, too"
         );
+        let forecast = self.documents.zip(self.bytes_each);
         let explanation = match corpus {
             None if self.sweep => anyhow::bail!(
                 "`sweep=` compares the documents of a corpus: name one, as in `corpusdb dedup explain CORPUS --sweep`"
             ),
-            None => explain_policy(&self.policy.policy()?),
+            None => {
+                let explanation = explain_policy(&self.policy.policy()?);
+                match forecast {
+                    Some((documents, bytes_each)) => {
+                        let memory = call.options.memory_bytes();
+                        explanation.with_forecast(documents, bytes_each, memory)
+                    }
+                    None => explanation,
+                }
+            }
+            Some(_) if forecast.is_some() => anyhow::bail!(
+                "`documents=` and `bytes_each=` are for a corpus that there is not yet: `corpusdb info CORPUS --forecast SIZE` multiplies the sizes of this one"
+            ),
             Some(corpus) => {
                 let other = self.policy.other_than(corpus.view().policy())?;
                 let mut explanation = corpus.explain_dedup(other.as_ref())?;
@@ -205,6 +226,9 @@ impl Report for DedupExplanation {
         print_bytes(self, out);
         print_sample(self, out);
         print_change(self, out);
+        if let Some(forecast) = &self.forecast {
+            print_forecast(forecast, out);
+        }
     }
 }
 

@@ -12,7 +12,9 @@ use corpusdb::query::{DocumentFilter, Shown};
 use corpusdb::show::{number, one_line, size};
 use corpusdb::store::RejectRecord;
 use serde::Serialize;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::path::Path;
+use std::str::FromStr;
 
 /// Characters of a text that `sample` shows.
 const SAMPLE: usize = 400;
@@ -70,6 +72,27 @@ impl Report for CountReport {
     }
 }
 
+/// The seed of a draw.
+#[derive(Clone, Copy)]
+enum SampleSeed {
+    Given(u64),
+    New,
+}
+
+impl FromStr for SampleSeed {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "random" => Ok(Self::New),
+            number => {
+                let seed = number.parse().map_err(|_| "write a whole number, or `random`")?;
+                Ok(Self::Given(seed))
+            }
+        }
+    }
+}
+
 /// Show a uniform sample of documents.
 ///
 /// The same selection and seed give the same documents.
@@ -78,9 +101,9 @@ pub(super) struct SampleArgs {
     /// Number of documents.
     #[arg(short, default_value_t = 5, value_name = "N")]
     n: u64,
-    /// Seed of the draw.
-    #[arg(long, default_value_t = 0)]
-    seed: u64,
+    /// Seed of the draw, or `random`: a new one, which is printed as a note.
+    #[arg(long, default_value = "0", value_name = "N|random")]
+    seed: SampleSeed,
     /// Draw from the documents for which this SQL condition over the table documents is true. By default the kept ones,
     /// or all that `snapshot` keeps.
     #[arg(id = "where", long = "where", value_name = "SQL", allow_hyphen_values = true)]
@@ -96,6 +119,7 @@ impl Verb for SampleArgs {
     const EXAMPLES: &[&str] = &[
         "corpusdb sample crawl -n 3 --where \"kept AND source = 'web'\"",
         "corpusdb sample crawl -n 1000 --seed 7 --json > sample.jsonl",
+        "corpusdb sample crawl --seed random",
         "corpusdb sample crawl --snapshot june",
     ];
     type On = Corpus;
@@ -106,7 +130,16 @@ impl Verb for SampleArgs {
         let snapshot = self.snapshot;
         let condition = self.condition.or_else(|| snapshot.is_none().then(|| "kept".to_owned()));
         let filter = DocumentFilter { condition, snapshot, ..DocumentFilter::default() };
-        let drawn = corpus.sample(filter, self.n, self.seed)?.into_iter();
+        let seed = match self.seed {
+            SampleSeed::Given(seed) => seed,
+            SampleSeed::New => {
+                // The hasher of the standard library has its keys from the system. 32 bits are easily written down.
+                let seed = RandomState::new().build_hasher().finish() >> 32;
+                call.note(&format!("drawn with seed {seed}"));
+                seed
+            }
+        };
+        let drawn = corpus.sample(filter, self.n, seed)?.into_iter();
         // A thousand long documents are not held at once.
         let documents = drawn.map(|document| Ok(corpus.show(document)?));
         output::stream_rows(("document", is_json), documents, print_sampled)?;

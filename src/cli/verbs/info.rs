@@ -4,14 +4,21 @@ use super::contamination::EARLIER_ITEMS;
 use crate::cli::output::Output;
 use crate::cli::verb::{PythonMethod, Report, Verb, VerbCall};
 use corpusdb::Corpus;
-use corpusdb::query::Info;
-use corpusdb::show::{number, size};
+use corpusdb::query::{Forecast, Info};
+use corpusdb::show::{number, seconds, size};
 use serde::Serialize;
 use std::path::PathBuf;
 
 /// Show policy, counts, sources, tokenizers, fields and plans.
+///
+/// With `forecast` also what a corpus of another size would need, if all of it were as what is stored: bytes of each
+/// family, memory, hours and the number of corpora.
 #[derive(clap::Args)]
-pub(super) struct InfoArgs {}
+pub(super) struct InfoArgs {
+    /// Forecast a corpus with so many bytes of text in all, such as 300GB or 1TB.
+    #[arg(long, value_name = "BYTES", value_parser = corpusdb::parse_bytes)]
+    forecast: Option<u64>,
+}
 
 /// What is in a corpus.
 #[derive(Serialize, schemars::JsonSchema)]
@@ -19,6 +26,9 @@ pub(super) struct InfoArgs {}
 pub(super) struct InfoAnswer {
     #[serde(flatten)]
     info: Info,
+    /// What a corpus of another size would need; absent unless it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    forecast: Option<Forecast>,
     #[serde(skip)]
     corpus: PathBuf,
 }
@@ -26,12 +36,20 @@ pub(super) struct InfoAnswer {
 impl Verb for InfoArgs {
     const PATH: &str = "info";
     const PYTHON: PythonMethod = PythonMethod::Generated("Corpus.info");
-    const EXAMPLES: &[&str] = &["corpusdb info crawl", "corpusdb info crawl --json | jq .sources"];
+    const EXAMPLES: &[&str] = &[
+        "corpusdb info crawl",
+        "corpusdb info crawl --json | jq .sources",
+        "corpusdb info crawl --forecast 1TB",
+    ];
     type On = Corpus;
     type Report = InfoAnswer;
 
     fn run(self, corpus: &Corpus, _: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
-        Ok(InfoAnswer { info: corpus.info()?, corpus: corpus.path().to_path_buf() })
+        Ok(InfoAnswer {
+            info: corpus.info()?,
+            forecast: self.forecast.map(|bytes| corpus.forecast(bytes)).transpose()?,
+            corpus: corpus.path().to_path_buf(),
+        })
     }
 }
 
@@ -52,7 +70,56 @@ impl Report for InfoAnswer {
         print_sources(info, out);
         print_disk(info, out);
         print_named(info, out);
+        if let Some(forecast) = &self.forecast {
+            print_forecast(forecast, out);
+        }
     }
+}
+
+/// Prints what another size would need.
+pub(super) fn print_forecast(found: &Forecast, out: &mut Output) {
+    let n = number;
+    out.line(format!(
+        "forecast for {} of text: {} documents, {} kept, by {}",
+        size(found.bytes),
+        n(found.documents),
+        n(found.kept),
+        found.by
+    ));
+    for (tokenizer, tokens) in &found.tokens {
+        out.line(format!("  kept tokens {tokenizer}: {}", n(*tokens)));
+    }
+    let mut families: Vec<_> =
+        found.disk.iter().filter(|family| family.bytes / 2 > found.disk_bytes / 1000).collect();
+    families.sort_by_key(|family| std::cmp::Reverse(family.bytes));
+    out.line(format!("disk: {}; families with at least 0.2 % of it:", size(found.disk_bytes)));
+    let each = |bytes: u64| n(bytes / found.documents.max(1));
+    let rows = families.iter().map(|family| {
+        let grows = family.grows.name().to_owned();
+        vec![family.family.to_owned(), size(family.bytes), each(family.bytes), grows]
+    });
+    out.table(&["family", "bytes", "a document", "grows with"], rows);
+    let rows = found.memory.iter().map(|need| {
+        let otherwise = if need.fits() { "-" } else { need.otherwise };
+        let least = need.memory.map_or("none suffices".to_owned(), size);
+        vec![need.what.to_owned(), size(need.bytes), size(need.has), least, otherwise.to_owned()]
+    });
+    out.table(&["memory", "needs", "has now", "least --memory", "since it does not fit"], rows);
+    out.line(format!("time of {}:", found.hours_are));
+    let rows = found.hours.iter().map(|on| {
+        let limit = if on.of_one_thread { "the thread that decides and commits" } else { "cores" };
+        vec![n(u64::from(on.cores)), seconds(on.hours * 3600.0), limit.to_owned()]
+    });
+    out.table(&["cores", "time", "limited by"], rows);
+    if found.shards > 1 {
+        out.line(format!(
+            "cut it into {} corpora: one gives the filter over its band index no more, whatever --memory is",
+            n(found.shards)
+        ));
+    }
+    out.line(
+        "assumed: the same share of duplicates; more text of one kind has more, and takes less",
+    );
 }
 
 /// Prints the numbers of documents by standing.

@@ -94,6 +94,9 @@ impl Verb for TokenizerTrainArgs {
                 })?;
             options.weights = weights;
         }
+        if options.specials.iter().all(String::is_empty) {
+            options.specials.clear();
+        }
         options.weights.extend(self.weights);
         if let Some(file) = &self.seed_tokens_file {
             options.seed_tokens = lines(&read_text(file)?).map(str::to_owned).collect();
@@ -116,8 +119,15 @@ impl Verb for TokenizerTrainArgs {
     }
 }
 
-/// Notes why there are fewer tokens than asked for, and which split patterns would give a script half as many.
+/// Notes why there are fewer tokens than asked for, which split patterns would give a script half as many, and what a
+/// tokenizer without special tokens cannot do.
 fn note_decisions(decisions: &TrainingRecord, call: &VerbCall<'_>) {
+    let options = &decisions.options;
+    if options.specials.is_empty() && options.reserve == 0 {
+        call.note(
+            "it has no special token that could mark the end of a document: recipes of it name no `eos`, `bos` or `pad`",
+        );
+    }
     if let Some(why) = &decisions.report.shortfall {
         call.note(why);
     }

@@ -3,6 +3,7 @@
 use super::craft::{candidates, floor, shared_bands, sketch};
 use super::sweep::DedupSweep;
 use crate::query::error::QueryError;
+use crate::query::forecast::{Forecast, forecast_layout};
 use crate::query::policy_settings::{PolicySetting, policy_settings};
 use crate::query::sample::draw;
 use model::{ComparedPart, DocId, Policy, Signature};
@@ -43,6 +44,9 @@ pub struct DedupExplanation {
     /// What other thresholds and shingle sizes would remove; absent unless it was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sweep: Option<DedupSweep>,
+    /// What so many documents would need under the policy; absent unless it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub forecast: Option<Forecast>,
 }
 
 /// Probabilities for pairs of one similarity.
@@ -121,6 +125,17 @@ pub struct PolicyChange {
     pub steps: Vec<String>,
 }
 
+impl DedupExplanation {
+    /// With what so many documents, all kept, would need under the policy: disk, `memory`, hours.
+    #[must_use]
+    pub fn with_forecast(mut self, documents: u64, bytes_each: u64, memory: u64) -> Self {
+        let families: Vec<_> = self.bytes.families.iter().map(|it| (it.family, it.bytes)).collect();
+        let size = (documents, bytes_each);
+        self.forecast = Some(forecast_layout(&self.policy_settings, &families, size, memory));
+        self
+    }
+}
+
 /// What a policy detects and costs, without a corpus.
 #[must_use]
 pub fn explain_policy(policy: &Policy) -> DedupExplanation {
@@ -135,6 +150,7 @@ pub fn explain_policy(policy: &Policy) -> DedupExplanation {
         sample: None,
         change: None,
         sweep: None,
+        forecast: None,
         policy_settings: policy.clone(),
     }
 }

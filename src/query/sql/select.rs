@@ -166,16 +166,21 @@ pub(in crate::query) fn unusable(
     error: &DataFusionError,
 ) -> QueryError {
     let columns = DocumentColumns::of(view).names();
+    let question = |name: &str| {
+        did_you_mean(name, columns.split(", "))
+            .map_or_else(String::new, |question| format!("; {question}"))
+    };
     let unknown = unknown_column(error);
     let why = match unknown.map(|name| (name, Signal::from_name(name))) {
+        // A signal may be named like a column that is there: `lang` is none, `language` is.
         Some((name, Some(signal))) => format!(
-            "`{name}` is not a column: the signal `{name}` is not stored; `corpusdb signals add` stores it, or `{}` computes it from each text, as preset('gopher', 'text') does for a whole preset",
+            "`{name}` is not a column{}; the signal `{name}` is not stored: `corpusdb signals add` stores it, or `{}` computes it from each text, as preset('gopher', 'text') does for a whole preset",
+            question(name),
             signal.expression
         ),
         Some((name, None)) => format!(
             "`{name}` is not a column{} (one with capitals needs double quotes, text needs single ones)",
-            did_you_mean(name, columns.split(", "))
-                .map_or_else(String::new, |question| format!("; {question}"))
+            question(name)
         ),
         None => words(error),
     };

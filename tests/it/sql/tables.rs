@@ -225,6 +225,24 @@ corpusdb_test!(samples_are_a_function_of_the_seed, TabledCorpus::new(), |place| 
     assert!(sample("5", "1", &["--where", "id < 0"]).is_empty());
 });
 
+corpusdb_test!(a_random_seed_is_new_and_draws_again, TabledCorpus::new(), |place| {
+    let line = |seed: &str| {
+        corpusdb(&["sample", &place.corpus, "-n", "5", "--seed", seed, "--json"]).good()
+    };
+    let seed = |ran: &str| -> String {
+        let note = ran.lines().find_map(|line| line.split_once("drawn with seed "));
+        note.unwrap().1.trim().to_owned()
+    };
+    let (one, other) = (line("random"), line("random"));
+    let (first, second) = (seed(&one.stderr), seed(&other.stderr));
+    assert_ne!(first, second);
+    assert_eq!(line(&first).stdout, one.stdout);
+    assert_eq!(line(&second).stdout, other.stdout);
+    assert!(!line("0").stderr.contains("seed"));
+    corpusdb(&["sample", &place.corpus, "--seed", "x"])
+        .fails(&["write a whole number, or `random`"]);
+});
+
 corpusdb_test!(samples_are_uniform, TabledCorpus::new(), |place| {
     let corpus = place.open();
     let kept = corpus.count("kept").unwrap();
@@ -425,6 +443,8 @@ corpusdb_test!(errors_of_queries_list_valid_names, TabledCorpus::new(), |place| 
         "`lenght` is not a column",
         "bytes, chars, tokens",
     ]);
+    // A signal that is not stored has the name: the answer was about it alone.
+    condition("lang = 'en'").fails(&["`lang` is not a column; did you mean `language`?"]);
     condition("language = en").fails(&["`en` is not a column", "text needs single ones"]);
     condition("kept AND").fails(&["`kept AND`", "boolean expression"]);
     condition("bytes + 1").fails(&["`bytes + 1`"]);

@@ -42,6 +42,30 @@ corpusdb_test!(backfill_equals_add, TokenizerCorpus::crawl(71, 90), |place| {
     place.tokenizer("backfill", &["u"]).fails(&["no tokenizer `u`; there is `t`"]);
 });
 
+// Python's empty list was taken for the default, and no words asked the command for none.
+corpusdb_test!(training_without_special_tokens_has_none, TokenizerCorpus::crawl(73, 90), |place| {
+    for (name, more) in [("bytes", &[][..]), ("pieces", &["--model", "unigram"])] {
+        let train = [&[name, "--vocab-size", "420", "--special", "", "--json"], more].concat();
+        let ran = place.tokenizer("train", &train).good();
+        assert!(ran.stderr.contains("no special token that could mark the end"), "{}", ran.stderr);
+        let trained = ran.json();
+        assert_eq!(trained["decisions"]["options"]["specials"], json!([]));
+        assert_eq!(trained["complete"], true);
+        let file: Value = serde_json::from_slice(&place.file(name)).unwrap();
+        let added = file["added_tokens"].as_array().unwrap();
+        assert!(added.iter().all(|token| token["content"] == "<unk>"), "{added:?}");
+        // A recipe that names no special token has rows of it; one that names any is told that there is none.
+        let of = format!("[tokenizer]\nname = \"{name}\"\n[pack]\nlength = 64\n");
+        place.plan(&of).good();
+        let eos = format!("{of}[tokenizer.specials]\neos = \"<|endoftext|>\"\n");
+        place.plan(&eos).fails(&["no special token `<|endoftext|>`"]);
+    }
+    let two = ["two", "--vocab-size", "420", "--special", "", "--special", "<|a|>"];
+    place.tokenizer("train", &two).fails(&["is empty"]);
+    assert!(!place.tokenizer("list", &[]).good().stdout.contains("two"));
+    sound(&place.corpus);
+});
+
 corpusdb_test!(drop_is_refused_while_a_plan_uses_it, TokenizerCorpus::crawl(72, 90), |place| {
     let bare = digest(&place.corpus);
     let file = small(&place.scratch);

@@ -45,6 +45,25 @@ impl MemoryBudget {
             batch: (budget / 32).clamp(1 << 20, 32 << 20),
         }
     }
+
+    /// Bytes for the filter over the band index: a quarter of the share of the bands is for runs.
+    #[must_use]
+    pub const fn band_filter(self) -> u64 {
+        let bands = self.bands as u64;
+        bands - bands / 4
+    }
+
+    /// Bytes of the block cache.
+    #[must_use]
+    pub const fn block_cache(self) -> u64 {
+        self.cache as u64
+    }
+
+    /// Bytes that a query may hold.
+    #[must_use]
+    pub const fn query_bytes(self) -> u64 {
+        self.queries as u64
+    }
 }
 
 /// Gives flushes as many threads as compactions: by itself RocksDB gives flushes a quarter of the jobs, and at the end

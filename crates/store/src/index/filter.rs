@@ -22,6 +22,12 @@ const PROBES: u32 = 6;
 /// Capacity of the first layer: 80 KiB.
 const SMALLEST: u64 = 1 << 16;
 
+/// Bytes of the filter over a band index with so many buckets.
+#[must_use]
+pub fn band_filter_bytes(buckets: u64) -> u64 {
+    RunFilter::bytes_for(buckets)
+}
+
 /// Layers of growing size; an entry is in one of them.
 #[derive(Debug, Default)]
 pub(crate) struct RunFilter {
@@ -86,7 +92,7 @@ impl RunFilter {
 
 impl FilterLayer {
     fn blocks_for(entries: u64) -> u64 {
-        (entries * BITS).div_ceil(BLOCK_BITS).max(1)
+        entries.saturating_mul(BITS).div_ceil(BLOCK_BITS).max(1)
     }
 
     pub(crate) fn new(capacity: u64) -> Self {

@@ -28,6 +28,7 @@ mod writer;
 pub(crate) use bucket::{Bands, BandsMore};
 pub(crate) use changes::BandBatch;
 pub use changes::BucketJoin;
+pub use filter::band_filter_bytes;
 pub use lookup::BandBucket;
 pub(crate) use lookup::IndexReader;
 pub(crate) use run::BandRuns;

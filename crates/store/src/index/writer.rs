@@ -5,6 +5,7 @@
 
 use crate::bytes::key::{BandRunKey, StoreKey};
 use crate::database::family::family_handle;
+use crate::database::tuning::MemoryBudget;
 use crate::database::{Database, PinnedMoment};
 use crate::error::StoreError;
 use crate::files::directory::CorpusDirectory;
@@ -69,7 +70,7 @@ impl IndexWriter {
         db: &Arc<Database>,
         place: &CorpusDirectory,
         generation: Generation,
-        memory: usize,
+        memory: MemoryBudget,
         threads: usize,
     ) -> Result<Self, StoreError> {
         let folder = place.folding();
@@ -86,8 +87,8 @@ impl IndexWriter {
         };
         let runs = lookup::load(&pinned, &counts)?;
         // A quarter of the share for runs, the rest for the filter.
-        let fold_at = (memory / 4 / size_of::<IndexEntry>()).clamp(1 << 18, 1 << 22);
-        let budget = (memory as u64).saturating_sub(memory as u64 / 4);
+        let fold_at = (memory.bands / 4 / size_of::<IndexEntry>()).clamp(1 << 18, 1 << 22);
+        let budget = memory.band_filter();
         let gate = Arc::new(FilterCache::new(place.band_filter(), budget, counts.chain));
         let (db, run_from) = (Arc::clone(db), RUN_FROM);
         Ok(Self { db, counts, runs, gate, folder, fold_at, run_from, folded: 0, threads })

@@ -121,7 +121,7 @@ pub struct TrainOptions {
     /// Number of unused special tokens after the others: `<|reserved_0|>`, `<|reserved_1|>` and so on.
     #[cfg_attr(feature = "cli", arg(long, value_name = "N", default_value_t = 0))]
     pub reserve: u32,
-    /// Special tokens, which get the first ids in this order.
+    /// Special tokens, which get the first ids in this order; an empty text alone: none.
     ///
     /// WordPiece needs `[UNK]`; a Unigram and a BPE on characters need `<unk>`. It is added as the first token unless
     /// it is listed here.
