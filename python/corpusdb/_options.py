@@ -162,7 +162,7 @@ class ReportOptions(TypedDict, total=False):
     """Options of `Corpus.report`.
 
     * `html`: The page to write. By default none, and the figures are printed as JSON.
-    * `croissant`: Write a description in Croissant 1.0, with the vocabulary for responsible AI (RAI). Fields filled
+    * `croissant`: Write a description in Croissant 1.1, with the vocabulary for responsible AI (RAI). Fields filled
       in by hand stay when the file is written again.
     * `eu_summary`: Write the EU's public summary of training content, as Markdown.
     * `plan`: The number of a stored plan; the report adds what its first epoch contains.
