@@ -162,7 +162,7 @@ class ReportOptions(TypedDict, total=False):
     """Options of `Corpus.report`.
 
     * `html`: The page to write. By default none, and the figures are printed as JSON.
-    * `croissant`: Write a description in Croissant 1.0, with the vocabulary for responsible AI (RAI). Fields filled
+    * `croissant`: Write a description in Croissant 1.1, with the vocabulary for responsible AI (RAI). Fields filled
       in by hand stay when the file is written again.
     * `eu_summary`: Write the EU's public summary of training content, as Markdown.
     * `plan`: The number of a stored plan; the report adds what its first epoch contains.
@@ -569,6 +569,9 @@ class ExportOptions(TypedDict, total=False):
       column meta has all fields of a record as JSON; `meta.*` writes each of them at top level (jsonl only).
     * `compression`: The compression of the files. By default the ending of the name decides (.zst, .gz); for Parquet
       zstd. Parquet may have any, Arrow zstd and lz4, the others zstd and gzip.
+    * `content_defined_chunks`: Cut the pages of Parquet by their content: a later export of mostly the same documents
+      shares most of its bytes. Stores that keep equal chunks of bytes once (Xet of Hugging Face, restic, borg) then
+      keep and send the rest only.
     * `shard_bytes`: Size at which a file of a directory is closed and the next one begins. By default 256 MiB.
     * `partition_by`: Columns by whose values files are partitioned into directories, as in Hive. Their names and
       values are in the names of the directories, not in the files.
@@ -581,6 +584,7 @@ class ExportOptions(TypedDict, total=False):
     format: Literal["jsonl", "parquet", "arrow", "csv", "text"] | None
     columns: str | Iterable[str] | None
     compression: Literal["none", "zstd", "gzip", "snappy", "lz4"] | None
+    content_defined_chunks: bool | None
     shard_bytes: int | str | None
     partition_by: str | Iterable[str] | None
     separator: str | None

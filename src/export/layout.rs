@@ -23,6 +23,8 @@ pub(super) const META: &str = "meta";
 pub(super) struct ExportLayout {
     pub format: FormatName,
     pub compression: OutputCompression,
+    /// Whether content cuts the pages of Parquet.
+    pub content_defined_chunks: bool,
     /// Names as given, [`SPREAD`] among them; none: all columns of pairs.
     pub columns: Option<Vec<String>>,
     /// Bytes at which a file ends; none: one file is made.
@@ -77,10 +79,16 @@ impl ExportLayout {
         if options.separator.is_some() && !is_text {
             return Err(Error::bad_input("`separator=` needs `format=` text"));
         }
+        let content_defined_chunks = options.content_defined_chunks;
+        if content_defined_chunks && format.name() != "parquet" {
+            return Err(Error::bad_input(
+                "`content_defined_chunks=` needs `format=` parquet: others have no pages",
+            ));
+        }
         let columns = columns(view, options, format.format())?;
         let separator = options.separator.clone().unwrap_or_else(|| "\n".to_owned());
         let separator = is_text.then_some(separator);
-        Ok(Self { format, compression, columns, shard_bytes, separator })
+        Ok(Self { format, compression, content_defined_chunks, columns, shard_bytes, separator })
     }
 
     /// The specification of files with these columns.
@@ -88,6 +96,7 @@ impl ExportLayout {
         let columns = self.columns.as_deref().unwrap_or_default();
         let place = |name: &str| columns.iter().position(|column| column == name);
         FileSpec {
+            content_defined_chunks: self.content_defined_chunks,
             separator: self.separator.clone().unwrap_or_default(),
             object: place(META),
             spread: place(SPREAD),
@@ -271,6 +280,7 @@ mod tests {
         let layout = ExportLayout {
             format: named("jsonl"),
             compression: OutputCompression::Gzip,
+            content_defined_chunks: false,
             columns: None,
             shard_bytes: None,
             separator: None,

@@ -46,6 +46,9 @@ pub struct ExportManifest {
     pub format: String,
     /// How they are compressed.
     pub compression: String,
+    /// Whether content cuts the pages of Parquet.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub content_defined_chunks: bool,
     /// The columns of the files.
     pub columns: Vec<ExportColumn>,
     /// Columns whose values are in the names of directories.
@@ -139,6 +142,7 @@ impl ExportManifest {
             all: options.all,
             format: layout.format.name().to_owned(),
             compression: layout.compression.name().to_owned(),
+            content_defined_chunks: layout.content_defined_chunks,
             columns: schema.fields().iter().enumerate().map(column).collect(),
             partition_by: options.partition_by.clone(),
             shard_bytes: layout.shard_bytes,

@@ -36,6 +36,11 @@ pub struct ExportOptions {
     /// Parquet may have any, Arrow zstd and lz4, the others zstd and gzip.
     #[cfg_attr(feature = "cli", arg(long, value_enum, value_name = "NAME"))]
     pub compression: Option<OutputCompression>,
+    /// Cut the pages of Parquet by their content: a later export of mostly the same documents shares most of its bytes.
+    ///
+    /// Stores that keep equal chunks of bytes once (Xet of Hugging Face, restic, borg) then keep and send the rest only.
+    #[cfg_attr(feature = "cli", arg(long))]
+    pub content_defined_chunks: bool,
     /// Size at which a file of a directory is closed and the next one begins. By default 256 MiB.
     #[cfg_attr(feature = "cli", arg(long, value_name = "BYTES", value_parser = model::parse_bytes))]
     pub shard_bytes: Option<u64>,

@@ -10,12 +10,14 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The JSON-LD context of Croissant 1.0, as its vocabulary gives it.
+/// The JSON-LD context of Croissant 1.1: the terms of its first appendix, those that its validator wants beside them,
+/// and the prefix of provenance.
 const CONTEXT: &str = include_str!("templates/croissant.json");
 
 /// Properties that a store cannot know, each with its meaning.
 const BLANKS: &[(&str, &str)] = &[
     ("license", "the address of the licence"),
+    ("usageInfo", "the conditions of its use"),
     ("url", "the address of a description of the data set"),
     ("creator", "who made it"),
     ("publisher", "the publisher"),
@@ -110,7 +112,7 @@ fn known(report: &CorpusReport) -> Result<Map<String, Value>, PageError> {
     let mut known = json!({
         "@context": object(CONTEXT)?,
         "@type": "sc:Dataset",
-        "conformsTo": ["http://mlcommons.org/croissant/1.0", "http://mlcommons.org/croissant/RAI/1.0"],
+        "conformsTo": ["http://mlcommons.org/croissant/1.1", "http://mlcommons.org/croissant/RAI/1.0"],
         "name": report.name,
         "description": format!(
             "A text corpus of {} ({} of UTF-8 text) from {}, kept from {} ingested documents, by corpusdb {}.",
@@ -118,6 +120,11 @@ fn known(report: &CorpusReport) -> Result<Map<String, Value>, PageError> {
             show::count(report.about.sources, "source", "sources"), show::number(all.documents), report.version
         ),
         "version": format!("{}.{}.0", report.about.generation, report.about.commit),
+        "prov:wasDerivedFrom": origins(report),
+        "prov:wasGeneratedBy": {
+            "@type": "prov:Activity",
+            "prov:label": format!("Deduplication by corpusdb {}: {}", report.version, report.about.policy),
+        },
         "rai:dataPreprocessingProtocol": preprocessing(report),
         "rai:dataManipulationProtocol": manipulation(report),
         "rai:dataCollectionMissingData": format!(
@@ -183,6 +190,12 @@ fn preprocessing(report: &CorpusReport) -> Vec<String> {
         ));
     }
     lines
+}
+
+/// The sources that kept documents are from, as entities of PROV: names, since a store knows no addresses of them.
+fn origins(report: &CorpusReport) -> Vec<Value> {
+    let sources = kept_by(report, |group| group.source.clone()).into_iter();
+    sources.map(|(name, _)| json!({ "@type": "prov:Entity", "prov:label": name })).collect()
 }
 
 fn manipulation(report: &CorpusReport) -> Vec<String> {

@@ -63,6 +63,7 @@ impl Verb for ExportArgs {
         "corpusdb export crawl --to kept.jsonl.zst",
         "corpusdb export crawl --where \"language = 'en' AND quality > 0.5\" --to english.parquet",
         "corpusdb export crawl --to shards --format parquet --partition-by source,language",
+        "corpusdb export crawl --to monthly.parquet --content-defined-chunks",
         "corpusdb export crawl --columns key,text --to - --format csv | head",
         "corpusdb export crawl --snapshot v1 --columns key,text,meta --to v1.arrow",
         "corpusdb export crawl --duplicates --to removed.parquet",

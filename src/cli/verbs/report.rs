@@ -20,7 +20,7 @@ pub(super) struct ReportArgs {
     /// The page to write. By default none, and the figures are printed as JSON.
     #[arg(id = "html", short = 'o', long = "output", value_name = "FILE", value_parser = on_disk())]
     html: Option<PathBuf>,
-    /// Write a description in Croissant 1.0, with the vocabulary for responsible AI (RAI).
+    /// Write a description in Croissant 1.1, with the vocabulary for responsible AI (RAI).
     ///
     /// Fields filled in by hand stay when the file is written again.
     #[arg(long, value_name = "FILE", value_parser = on_disk())]

@@ -130,6 +130,11 @@ fn check_output(recipe: &Recipe) -> Result<(), EpochError> {
             )
         });
     }
+    if output.content_defined_chunks && output.format != Format::Parquet {
+        return refuse(format!(
+            "output.content_defined_chunks = true needs output.format = \"parquet\", and the format is \"{format}\", which has no pages; leave it out"
+        ));
+    }
     if output.ids.is_some() && !file_format.has_id_choice() {
         return refuse(format!(
             "output.ids needs output.format = \"mds\"; the type of ids of \"{format}\" is fixed or follows from the vocabulary; leave it out"

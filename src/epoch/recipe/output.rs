@@ -20,6 +20,10 @@ pub struct OutputRecipe {
     /// other format has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compression: Option<OutputCompression>,
+    /// Whether content cuts the pages of Parquet, so that a build of rows that are mostly the same shares most of its
+    /// bytes with the one before, in stores that keep equal chunks once. No other format has pages.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub content_defined_chunks: bool,
     /// The type of the ids of MDS, `i32` by default. That of other formats follows from the vocabulary.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ids: Option<IdType>,
@@ -39,6 +43,7 @@ impl Default for OutputRecipe {
             shard_bytes: 268_435_456,
             layout: None,
             compression: None,
+            content_defined_chunks: false,
             ids: None,
             columns: None,
             ignore_loss: false,

@@ -60,6 +60,7 @@ pub(super) fn context(format: F, id_type: IdType) -> RowContext {
     let spec = RowSpec {
         columns: output.columns(false, false),
         compression: OutputCompression::None,
+        content_defined_chunks: false,
         shard_bytes: 4096,
         id_type,
         vocab: 50_257,

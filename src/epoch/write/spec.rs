@@ -41,6 +41,7 @@ fn spec(
     RowSpec {
         columns,
         compression: output.compression(),
+        content_defined_chunks: output.content_defined_chunks,
         shard_bytes: output.shard_bytes,
         id_type: output.id_type(vocab),
         vocab,

@@ -11,9 +11,10 @@ use corpusdb::{Context, Corpus, DocId, Error, Interrupt, Recipe};
 use std::path::Path;
 
 /// The `[output]` of every format and layout.
-const OUTPUTS: [&str; 16] = [
+const OUTPUTS: [&str; 17] = [
     "format = \"megatron\"",
     "format = \"parquet\"",
+    "format = \"parquet\"\ncontent_defined_chunks = true",
     "format = \"parquet\"\ncompression = \"none\"",
     "format = \"parquet\"\ncompression = \"snappy\"",
     "format = \"parquet\"\ncompression = \"zstd\"",
@@ -401,6 +402,10 @@ fn rows_that_a_format_cannot_hold_are_refused_first() {
         ),
         ("[output]\nformat = \"litdata\"\n", &["litdata", "specials.pad", "parquet"]),
         ("[output]\nids = \"u16\"\n", &["output.ids", "mds", "parquet"]),
+        (
+            "[output]\nformat = \"jsonl\"\ncontent_defined_chunks = true\n",
+            &["output.content_defined_chunks", "jsonl", "no pages"],
+        ),
         ("[output]\ncolumns = [\"label\"]\n", &["label", "labels", "position_ids", "seq_start_id"]),
     ];
     for (recipe, words) in cases {

@@ -255,7 +255,17 @@ corpusdb_test!(a_description_keeps_filled_parts_and_names_the_blanks, place(), |
     let read =
         || -> Value { serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap() };
     let mut first = read();
-    assert_eq!(first["conformsTo"][0], "http://mlcommons.org/croissant/1.0");
+    assert_eq!(first["conformsTo"][0], "http://mlcommons.org/croissant/1.1");
+    // Terms and provenance that 1.1 has beyond 1.0.
+    assert_eq!(first["@context"]["containedIn"], "cr:containedIn");
+    assert_eq!(first["@context"]["prov"], "http://www.w3.org/ns/prov#");
+    let origins = first["prov:wasDerivedFrom"].as_array().unwrap();
+    let sizes = first["recordSet"][1]["data"].as_array().unwrap();
+    let is_source =
+        |origin: &Value| sizes.iter().any(|row| row["sizes/source"] == origin["prov:label"]);
+    assert!(!origins.is_empty() && origins.iter().all(is_source), "{origins:?}");
+    let how = first["prov:wasGeneratedBy"]["prov:label"].as_str().unwrap();
+    assert!(how.contains("mode witness"), "{how}");
     let fields = first["recordSet"][0]["field"].as_array().unwrap();
     let names: Vec<&str> = fields.iter().map(|it| it["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["key", "source", "text", "score", "year", "meta"]);

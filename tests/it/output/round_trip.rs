@@ -57,8 +57,16 @@ fn hostile_texts_come_through_every_format() {
         .iter()
         .map(|page| (page.id.clone().unwrap(), page.text.as_str(), page.fields.clone()))
         .collect();
-    for name in ["a.jsonl", "a.jsonl.zst", "a.jsonl.gz", "a.parquet", "a.arrow"] {
-        let report = export(&corpus, &scratch.arg(name), &["--all"]);
+    let pages_by_content = ["--all", "--content-defined-chunks"];
+    for (name, more) in [
+        ("a.jsonl", &["--all"][..]),
+        ("a.jsonl.zst", &["--all"]),
+        ("a.jsonl.gz", &["--all"]),
+        ("a.parquet", &["--all"]),
+        ("chunks.parquet", &pages_by_content),
+        ("a.arrow", &["--all"]),
+    ] {
+        let report = export(&corpus, &scratch.arg(name), more);
         assert_eq!(report["rows"], pages.len());
         let found = rows(&scratch.path(name));
         assert_eq!(found.len(), pages.len(), "{name}");

@@ -133,6 +133,7 @@ fn volatile_functions_are_refused() {
     refused(&["--columns", "key,txt"], &["no column `txt`; did you mean `text`?"]);
     refused(&["--columns", "key,key"], &["named twice"]);
     refused(&["--compression", "snappy"], &["format jsonl cannot have compression snappy"]);
+    refused(&["--content-defined-chunks"], &["--content-defined-chunks", "parquet"]);
     refused(&["--separator", "x"], &["--format text"]);
     refused(&["--format", "csv", "--columns", "meta.*"], &["`meta`"]);
     refused(&["--format", "text", "--columns", "key"], &["one column, `text`"]);

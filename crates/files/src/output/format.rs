@@ -6,11 +6,11 @@
 use super::compression::{FileOutput, OutputCompression};
 use super::error::WriteError;
 use super::files::ManifestFile;
+use super::parquet_columns::ColumnChunk;
 use arrow::array::{ArrayRef, RecordBatch, new_empty_array};
 use arrow::compute::concat;
 use arrow::datatypes::{DataType, SchemaRef};
 use arrow::error::ArrowError;
-use parquet::arrow::arrow_writer::ArrowColumnChunk;
 use std::sync::Arc;
 
 /// A format of files.
@@ -55,6 +55,8 @@ pub struct FileSpec {
     pub schema: SchemaRef,
     /// How the file, or what is in it, is compressed.
     pub compression: OutputCompression,
+    /// Whether content cuts the pages of Parquet, so that equal rows have equal bytes in other files.
+    pub content_defined_chunks: bool,
     /// The text after each row, for formats of texts alone.
     pub separator: String,
     /// The column that is a JSON object in text, written as an object where the format has objects.
@@ -66,7 +68,14 @@ pub struct FileSpec {
 impl FileSpec {
     /// Files of plain columns.
     pub const fn new(schema: SchemaRef, compression: OutputCompression) -> Self {
-        Self { schema, compression, separator: String::new(), object: None, spread: None }
+        Self {
+            schema,
+            compression,
+            content_defined_chunks: false,
+            separator: String::new(),
+            object: None,
+            spread: None,
+        }
     }
 }
 
@@ -101,7 +110,7 @@ pub enum GroupContent {
     /// Bytes in order.
     Bytes(Vec<Vec<u8>>),
     /// Column chunks of a row group of Parquet.
-    Chunks(Vec<ArrowColumnChunk>),
+    Chunks(Vec<ColumnChunk>),
     /// A batch, for formats that encode while they write.
     Batch(RecordBatch),
 }

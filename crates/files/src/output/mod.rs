@@ -20,6 +20,7 @@ mod format;
 mod formats;
 mod naming;
 mod output_file;
+mod parquet_columns;
 mod record;
 mod row_format;
 mod rows;

@@ -22,6 +22,8 @@ pub struct RowSpec {
     pub columns: Vec<RowColumn>,
     /// How shards are compressed.
     pub compression: OutputCompression,
+    /// Whether content cuts the pages of Parquet, so that equal rows have equal bytes in other shards.
+    pub content_defined_chunks: bool,
     /// Largest size of a shard in bytes.
     pub shard_bytes: u64,
     /// The type of ids in files.

@@ -14,6 +14,7 @@ use crate::output::format::{
     EncodedGroup, FileSpec, GroupContent, OutputFormat, ShardFile, TableColumns, TableFormat,
     whole_column,
 };
+use crate::output::parquet_columns::{ColumnChunk, chunks};
 use crate::output::row_format::{
     DirectoryReader, EncodedRows, RowFormat, RowShard, RowSpec, ShardDirectory, ShardReadError,
     ShardReader, damaged, or_damaged, shard_name,
@@ -27,16 +28,12 @@ use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
     ParquetRecordBatchReaderBuilder,
 };
-use parquet::arrow::arrow_writer::{
-    ArrowColumnChunk, ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves,
-};
+use parquet::arrow::arrow_writer::ArrowRowGroupWriterFactory;
 use parquet::arrow::{ArrowSchemaConverter, ArrowWriter};
 use parquet::basic::{Compression, Encoding, GzipLevel, ZstdLevel};
-use parquet::errors::ParquetError;
-use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::properties::{CdcOptions, EnabledStatistics, WriterProperties};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::ColumnPath;
-use rayon::prelude::*;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -79,9 +76,10 @@ impl TableFormat for Parquet {
         let columns = columns.map(|(at, field)| whole_column(rows, at, field.data_type()));
         let columns = columns.collect::<Result<Vec<_>, _>>();
         let columns = columns.map_err(|error| WriteError::Bug(error.to_string()))?;
-        let chunks = ArrowWriter::try_new(io::sink(), Arc::clone(schema), Some(properties(spec)))
+        let properties = properties(spec);
+        let chunks = ArrowWriter::try_new(io::sink(), Arc::clone(schema), Some(properties.clone()))
             .and_then(ArrowWriter::into_serialized_writer)
-            .and_then(|(_, writers)| chunks(&writers, schema, &columns))
+            .and_then(|(_, writers)| chunks(&writers, schema, &columns, &properties))
             .map_err(failed)?;
         let rows = rows.iter().map(|rows| rows.num_rows() as u64).sum();
         Ok(EncodedGroup { rows, lost: Vec::new(), content: GroupContent::Chunks(chunks) })
@@ -139,6 +137,7 @@ fn properties(spec: &FileSpec) -> WriterProperties {
     let mut properties = WriterProperties::builder()
         .set_created_by(concat!("corpusdb ", env!("CARGO_PKG_VERSION")).to_owned())
         .set_compression(codec(spec.compression, ZSTD_LEVEL))
+        .set_content_defined_chunking(pages(spec.content_defined_chunks))
         .set_statistics_enabled(EnabledStatistics::Chunk);
     for field in spec.schema.fields() {
         if *field.data_type() == DataType::LargeUtf8 {
@@ -151,27 +150,10 @@ fn properties(spec: &FileSpec) -> WriterProperties {
     properties.build()
 }
 
-/// The column chunks of a row group; `columns` in the order of the fields.
-fn chunks(
-    writers: &ArrowRowGroupWriterFactory,
-    schema: &SchemaRef,
-    columns: &[ArrayRef],
-) -> Result<Vec<ArrowColumnChunk>, ParquetError> {
-    // The number of a row group counts for encryption alone, so the chunks may go into any file.
-    let writers = writers.create_column_writers(0)?;
-    let mut leaves = Vec::new();
-    for (field, column) in schema.fields().iter().zip(columns) {
-        leaves.extend(compute_leaves(field, column)?);
-    }
-    // Every column is encoded by itself, so threads change the time and not the bytes.
-    let pairs: Vec<(ArrowColumnWriter, _)> = writers.into_iter().zip(leaves).collect();
-    pairs
-        .into_par_iter()
-        .map(|(mut writer, leaf)| {
-            writer.write(&leaf)?;
-            writer.close()
-        })
-        .collect()
+/// How pages are cut: by content, in the library's own sizes (256 KiB to 1 MiB of values), which other writers share, so
+/// that equal columns of theirs have equal pages; or evenly.
+fn pages(by_content: bool) -> Option<CdcOptions> {
+    by_content.then(CdcOptions::default)
 }
 
 /// A Parquet file under way.
@@ -180,6 +162,7 @@ pub(crate) struct TableFile {
     schema: SchemaRef,
     writer: SerializedFileWriter<HashedFile>,
     columns: ArrowRowGroupWriterFactory,
+    properties: WriterProperties,
     rows: u64,
 }
 
@@ -201,10 +184,11 @@ impl TableFile {
         properties: WriterProperties,
     ) -> Result<Self, WriteError> {
         let path = file.path().to_path_buf();
-        let (writer, columns) = ArrowWriter::try_new(file, Arc::clone(&schema), Some(properties))
-            .and_then(ArrowWriter::into_serialized_writer)
-            .map_err(WriteError::parquet("creating", &path))?;
-        Ok(Self { path, schema, writer, columns, rows: 0 })
+        let (writer, columns) =
+            ArrowWriter::try_new(file, Arc::clone(&schema), Some(properties.clone()))
+                .and_then(ArrowWriter::into_serialized_writer)
+                .map_err(WriteError::parquet("creating", &path))?;
+        Ok(Self { path, schema, writer, columns, properties, rows: 0 })
     }
 
     /// Bytes written so far.
@@ -214,18 +198,18 @@ impl TableFile {
 
     /// Appends a row group; `columns` in the order of the fields, all of `rows` rows.
     pub fn write(&mut self, columns: &[ArrayRef], rows: usize) -> Result<(), WriteError> {
-        let chunks = chunks(&self.columns, &self.schema, columns);
+        let chunks = chunks(&self.columns, &self.schema, columns, &self.properties);
         let chunks = chunks.map_err(WriteError::parquet("writing", &self.path))?;
         self.write_chunks(chunks, rows as u64)
     }
 
     /// Appends a row group of `rows` rows.
-    fn write_chunks(&mut self, chunks: Vec<ArrowColumnChunk>, rows: u64) -> Result<(), WriteError> {
+    fn write_chunks(&mut self, chunks: Vec<ColumnChunk>, rows: u64) -> Result<(), WriteError> {
         let writer = &mut self.writer;
         let written = || {
             let mut group = writer.next_row_group()?;
             for chunk in chunks {
-                chunk.append_to_row_group(&mut group)?;
+                chunk.append_to(&mut group)?;
             }
             group.close()
         };
@@ -338,7 +322,10 @@ impl RowFormat for Parquet {
         number: u32,
     ) -> Result<Box<dyn RowShard>, WriteError> {
         let fields = signed_fields(&self.columns(spec));
-        let file = table_file(dir, &shard_name(number, "parquet"), fields, spec.compression)?;
+        let properties = row_properties(&fields, spec.compression, spec.content_defined_chunks);
+        let schema = Arc::new(Schema::new(fields));
+        let name = shard_name(number, "parquet");
+        let file = TableFile::create(dir, &name, schema, properties)?;
         Ok(Box::new(ParquetRowShard { file, largest: 0 }))
     }
 
@@ -378,7 +365,7 @@ pub(super) fn table_file(
     fields: Vec<Field>,
     compression: OutputCompression,
 ) -> Result<TableFile, WriteError> {
-    let properties = row_properties(&fields, compression);
+    let properties = row_properties(&fields, compression, false);
     TableFile::create(dir, name, Arc::new(Schema::new(fields)), properties)
 }
 
@@ -391,10 +378,15 @@ const ROW_ZSTD_LEVEL: i32 = 1;
 /// zstd 1 throughout. Token ids are plain, so that zstd sees repeated phrases: on text and code that
 /// takes half the bytes of bit-packed deltas, and every reader has it. Positions, starts, masks and
 /// offsets are steps of 0 or 1, which deltas reduce to nothing; names have a dictionary.
-fn row_properties(fields: &[Field], compression: OutputCompression) -> WriterProperties {
+fn row_properties(
+    fields: &[Field],
+    compression: OutputCompression,
+    by_content: bool,
+) -> WriterProperties {
     let mut properties = WriterProperties::builder()
         .set_created_by(concat!("corpusdb ", env!("CARGO_PKG_VERSION")).to_owned())
         .set_compression(codec(compression, ROW_ZSTD_LEVEL))
+        .set_content_defined_chunking(pages(by_content))
         .set_statistics_enabled(EnabledStatistics::None);
     for field in fields {
         let path = match field.data_type() {
