@@ -350,6 +350,18 @@ corpusdb_test!(the_picture_is_drawn_from_its_text, |scratch| {
 });
 
 #[test]
+fn charts_are_drawn_from_what_was_measured() {
+    for config in ["same", "default"] {
+        let measured = repository("docs/explanation/near-dedup.json");
+        let mut draw = Command::new("python3");
+        draw.arg(repository("scripts/chart.py")).arg("race").arg(measured).args(["code", config]);
+        let Ok(output) = draw.output() else { return };
+        let picture = format!("docs/explanation/near-dedup-{config}.svg");
+        assert!(String::from_utf8_lossy(&output.stdout) == read(&picture), "{picture}");
+    }
+}
+
+#[test]
 fn tables_verbs_and_paths_are_read_as_written() {
     assert_eq!(table("x\n| a |\n|---|\n| 1 |\n| 2 |\n\n| 3 |", "| a |"), ["| 1 |", "| 2 |"]);
     let reference = "# Command line\n## `corpusdb`\n### `corpusdb init`\n### `corpusdb epoch`\n#### `corpusdb epoch plan`\n";
