@@ -226,7 +226,8 @@ class DedupExplainOptions(TypedDict, total=False):
     * `source`: Only documents of this source.
     * `snapshot`: Only the documents that this snapshot keeps; the counts of all documents are those stored when it
       was made.
-    * `documents`: Without a corpus: what so many documents would need, all kept; with a corpus `Corpus.info()` says it.
+    * `documents`: Without a corpus: what so many documents would need, all kept; with a corpus `Corpus.info()`
+      forecasts it.
     * `bytes_each`: Bytes of text of each of these documents.
     """
 

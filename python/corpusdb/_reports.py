@@ -109,6 +109,7 @@ __all__ = [
     "ExtendReport",
     "ExtensionRecord",
     "FamilyBytes",
+    "FamilyForecast",
     "Fault",
     "Field",
     "FieldDropReport",
@@ -117,6 +118,7 @@ __all__ = [
     "FieldReport",
     "FileTally",
     "Finding",
+    "Forecast",
     "FormReport",
     "GranularityBaseline",
     "GroupChanges",
@@ -127,6 +129,7 @@ __all__ = [
     "GroupWordCosts",
     "GroupingSteps",
     "Holdout",
+    "HoursForecast",
     "Info",
     "IngestReport",
     "InitReport",
@@ -161,6 +164,7 @@ __all__ = [
     "ManifestTotals",
     "Match",
     "MegaBatch",
+    "MemoryNeed",
     "MisfitExample",
     "MisfitStats",
     "MixPoint",
@@ -230,6 +234,8 @@ __all__ = [
     "ScoredSegmentation",
     "SearchedFamily",
     "SearchedFile",
+    "SegmentationDropout",
+    "SegmentationSample",
     "SelectRecipe",
     "Selection",
     "SettleReport",
@@ -341,6 +347,7 @@ __all__ = [
     "DuplicatesAnswer",
     "ExactSampler",
     "ExportAnswer",
+    "FamilyGrowth",
     "Format",
     "HoldoutSide",
     "IdType",
@@ -373,6 +380,7 @@ __all__ = [
     "RoundTrip",
     "RowColumn",
     "RowTarget",
+    "Segmentation",
     "ShowAnswer",
     "Signature",
     "SnapshotDiffAnswer",
@@ -1686,6 +1694,9 @@ class DedupExplanation(Report):
     sweep: DedupSweep | None
     """What other thresholds and shingle sizes would remove; absent unless it was asked for."""
 
+    forecast: Forecast | None
+    """What so many documents would need under the policy; absent unless it was asked for."""
+
 
 class DedupSweep(Report):
     """What each threshold and shingle size would remove."""
@@ -2354,6 +2365,9 @@ class Export(Report):
     compression: str
     """How they are compressed."""
 
+    content_defined_chunks: bool
+    """Whether content cuts the pages of Parquet."""
+
     columns: list[ExportColumn]
     """The columns of the files."""
 
@@ -2557,6 +2571,19 @@ class FamilyBytes(Report):
     """Bytes a document."""
 
 
+class FamilyForecast(Report):
+    """Bytes of one family, or of the three of the band index as `bands`."""
+
+    family: str
+    """The family (docs/reference/format.md)."""
+
+    bytes: int
+    """Bytes of its tables."""
+
+    grows: FamilyGrowth
+    """What it grows with."""
+
+
 class Fault(Report):
     """A fault."""
 
@@ -2724,6 +2751,43 @@ class Finding(Report):
 
     place: str
     """Where: a family and a key in hexadecimal, or a file and an offset."""
+
+
+class Forecast(Report):
+    """What a corpus would need at another size."""
+
+    bytes: int
+    """UTF-8 bytes of the texts of all documents."""
+
+    documents: int
+    """Documents, kept or not."""
+
+    kept: int
+    """Documents kept, if the share of duplicates stays; more text of one kind has more of them."""
+
+    tokens: dict[str, int]
+    """Tokens of kept documents, by tokenizer."""
+
+    disk: list[FamilyForecast]
+    """Bytes of each family that has any."""
+
+    disk_bytes: int
+    """Bytes of all families."""
+
+    memory: list[MemoryNeed]
+    """What must fit into memory, and what happens otherwise."""
+
+    hours: list[HoursForecast]
+    """Hours of an ingest of all, by cores."""
+
+    hours_are: str
+    """What the hours stand for."""
+
+    shards: int
+    """Corpora into which it should be cut, so that each has the filter of its band index in memory; 1 if it need not be."""
+
+    by: str
+    """What the sizes follow from."""
 
 
 class FormReport(Report):
@@ -3009,6 +3073,19 @@ class Holdout(Report):
     """
 
 
+class HoursForecast(Report):
+    """Hours on a number of cores."""
+
+    cores: int
+    """Cores that have no other work."""
+
+    hours: float
+    """Hours from the first record to the last commit."""
+
+    of_one_thread: bool
+    """Whether one thread, which decides and commits, takes that long by itself: then more cores do not help."""
+
+
 class Info(Report):
     """What is in a corpus."""
 
@@ -3086,6 +3163,9 @@ class Info(Report):
 
     epochs: list[EpochInfo]
     """The stored plans."""
+
+    forecast: Forecast | None
+    """What a corpus of another size would need; absent unless it was asked for."""
 
 
 class IngestReport(Report):
@@ -3929,6 +4009,25 @@ class MegaBatch(Report):
     """With the longest row of all at the very front, where it is moved."""
 
 
+class MemoryNeed(Report):
+    """Something that an ingest, or any reader, should have in memory."""
+
+    what: str
+    """What it is."""
+
+    bytes: int
+    """Its bytes."""
+
+    has: int
+    """Bytes that it gets of `memory`."""
+
+    otherwise: str
+    """What happens where it does not fit."""
+
+    memory: int | None
+    """The least `memory` in which it fits; none if no memory suffices in one corpus."""
+
+
 class MisfitExample(Report):
     """The first of the values that the type of a field cannot hold."""
 
@@ -4146,6 +4245,11 @@ class OutputRecipe(Report):
     compression: OutputCompression | None
     """How Parquet (by default `zstd`), and JSON lines and MDS (by default `none`; `zstd`) are compressed. No
     other format has one.
+    """
+
+    content_defined_chunks: bool
+    """Whether content cuts the pages of Parquet, so that a build of rows that are mostly the same shares most of its
+    bytes with the one before, in stores that keep equal chunks once. No other format has pages.
     """
 
     ids: IdType | None
@@ -4374,6 +4478,9 @@ class PinnedTokenizer(Report):
 
     specials: SpecialIds
     """Ids of the special tokens."""
+
+    draws: list[str]
+    """The draws of it whose ids the passes have, the first pass's first, where each pass draws segmentations of its own."""
 
 
 class PlanDropReport(Report):
@@ -5482,6 +5589,35 @@ class SearchedFile(Report):
     """blake3 of its bytes, in hexadecimal."""
 
 
+class SegmentationDropout(Report):
+    """One of a BPE, where each merge is passed over with this probability. (BPE-dropout, Provilkov et al. 2020.) Of a
+    `tokenizer.json`, merges that were passed over are tried again behind each merge of the word that is made, as
+    the article has it; of a `.model` they are not, as SentencePiece has it.
+    """
+
+    kind: Literal["dropout"]
+
+    probability: float
+    """From 0, the best segmentation, to 1, no merges at all."""
+
+    seed: int
+    """Of the draw."""
+
+
+class SegmentationSample(Report):
+    """One of a Unigram, drawn with probability proportional to P^`alpha`: all alike at 0, only the best ones where it
+    is large. (Kudo 2018; SentencePiece's sampling of the whole lattice.)
+    """
+
+    kind: Literal["sample"]
+
+    alpha: float
+    """From 0."""
+
+    seed: int
+    """Of the draw."""
+
+
 class SelectRecipe(Report):
     """Which documents an epoch may draw: `[select]` of a recipe."""
 
@@ -5504,8 +5640,8 @@ class SelectRecipe(Report):
     """Leaves out documents contaminated by these suites."""
 
     per_cluster: int
-    """The most documents that are drawn of a cluster of near duplicates: the kept one, then removed ones in the keep
-    order. 1 by default: what is kept.
+    """The most documents that are drawn of a cluster of near duplicates: the kept one, then removed ones in the keep order.
+    1 by default: what is kept.
     """
 
     holdout: Holdout | None
@@ -7174,6 +7310,9 @@ class TokenizerRecipe(Report):
     name: str | None
     """Name of the tokenizer; absent: the corpus's only one."""
 
+    segmentation: Segmentation | None
+    """Draws segmentations of every document, another one in each pass; absent: the stored ids in all passes."""
+
     specials: SpecialTokens
     """Special tokens put around documents."""
 
@@ -7302,7 +7441,7 @@ class TrainOptions(Report):
     """Number of unused special tokens after the others: `<|reserved_0|>`, `<|reserved_1|>` and so on."""
 
     specials: list[str]
-    """Special tokens, which get the first ids in this order.
+    """Special tokens, which get the first ids in this order; an empty text alone: none.
 
     WordPiece needs `[UNK]`; a Unigram and a BPE on characters need `<unk>`. It is added as the first token unless
     it is listed here.
@@ -7787,6 +7926,9 @@ ExactSampler: TypeAlias = Literal["torch"]
 ExportAnswer: TypeAlias = Export | ExportEstimate | ExportAnswer3
 """What an export wrote, or would write."""
 
+FamilyGrowth: TypeAlias = Literal["documents", "values", "nothing"]
+"""What the size of a family follows."""
+
 Format: TypeAlias = Literal["megatron", "parquet", "arrow", "mds", "litdata", "jsonl", "raw"]
 """An output format."""
 
@@ -7884,6 +8026,11 @@ order of their names.
 
 RowTarget: TypeAlias = Literal["inside", "extra"]
 """Whether rows hold one more token for the last target."""
+
+Segmentation: TypeAlias = SegmentationSample | SegmentationDropout
+"""Which segmentation of a text an encoder gives. A draw depends on the seed and the text alone: its random numbers are
+the SplitMix64 stream of the text's XXH3 under the seed.
+"""
 
 ShowAnswer: TypeAlias = list[Shown] | list[ShownTokens]
 """Documents, or the tokens of documents."""

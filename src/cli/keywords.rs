@@ -4,6 +4,7 @@
 //! with `flatten` its errors name no key, it knows neither conflicts nor ranges, and it suggests no similar names. clap
 //! costs 16 us a call, and 1.7 us for each value of a list; long lists of ids bypass it.
 
+use super::verbs::documents::SampleSeed;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use corpusdb::dedup::KeepOrder;
@@ -52,6 +53,7 @@ const KINDS: &[KindRow] = &[
     (TypeId::of::<PretokenPattern>, ValueKind::Text),
     (TypeId::of::<FieldKind>, ValueKind::Text),
     (TypeId::of::<JoinBy>, ValueKind::Text),
+    (TypeId::of::<SampleSeed>, ValueKind::Text),
     (TypeId::of::<JoinColumn>, ValueKind::Pair('=')),
     // A character.
     (TypeId::of::<u8>, ValueKind::Text),

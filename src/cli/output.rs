@@ -602,7 +602,7 @@ mod tests {
         let text = out.into_parts().0;
         assert_eq!(
             text,
-            "  one sentence that is longer than the\n    columns there are, and\n    a_word_without_a_space_that_is_longer_still\nshort\n\n  key            documents      function\n  …o/the/last.md          7  words(text…\n"
+            "  one sentence that is longer than the\n    columns there are, and\n    a_word_without_a_space_that_is_longer_still\nshort\n\n  key            documents      function\n  …/the/last.md          7  words(text)…\n"
         );
         let mut out = Output { width: 40, ..plain() };
         out.line("a sentence that is longer than the columns there are, in a file");

@@ -1,53 +1,13 @@
-//! Draws of a tokenizer: for each pass of an epoch a tokenizer of its own, which draws a segmentation of every text.
+//! Registers draws of a tokenizer: for each pass of an epoch one of its own, which draws a segmentation of every text.
 //!
 //! Each is registered with the files of the tokenizer that it draws of. Its name says what it draws, so that nothing
 //! else need be stored; no other tokenizer has such a name.
 
+use super::drawing::DRAWS_BY;
 use super::tokenizers::{find, load};
-use crate::decide::LoadedTokenizer;
-use model::{Error, Hint, TokenizerId};
-use std::sync::Arc;
-use store::{
-    CommitRecord, StoreError, StoreWriter, TokenizerFiles, TokenizerRecord, View, draw_name,
-};
-use tokenizer::{Segmentation, Tokenizer};
-
-/// Before the reference of a draw: a release that knows no draws takes its ids for those of an unknown library, and
-/// adds none.
-const DRAWS_BY: &str = "draws by ";
-
-/// The reference library of a tokenizer, whether it draws or not.
-pub(super) fn reference_of(record: &TokenizerRecord) -> &str {
-    record.reference.strip_prefix(DRAWS_BY).unwrap_or(&record.reference)
-}
-
-/// What the record of a tokenizer has for its reference.
-pub(super) fn stored_reference(record: &TokenizerRecord, tokenizer: &Tokenizer) -> String {
-    let before = record.drawn().map_or("", |_| DRAWS_BY);
-    format!("{before}{}", tokenizer.reference())
-}
-
-/// The draw of a record and word, of a tokenizer that is loaded.
-pub(super) fn drawing(
-    (id, record, word): (TokenizerId, &TokenizerRecord, &str),
-    base: &LoadedTokenizer,
-) -> Result<LoadedTokenizer, Error> {
-    let segmentation = Segmentation::of_pass_named(word).ok_or_else(|| {
-        StoreError::Name(format!(
-            "tokenizer `{}` draws what this release does not know",
-            record.name
-        ))
-    })?;
-    let tokenizer = Arc::new(base.tokenizer.with_segmentation(segmentation));
-    Ok(LoadedTokenizer { id, name: record.name.clone(), tokenizer, ..base.clone() })
-}
-
-/// The names of the draws of a tokenizer.
-pub(super) fn draws_of(view: &View, name: &str) -> Vec<String> {
-    let draws = view.tokenizers().map(|(_, record)| record);
-    let draws = draws.filter(|record| record.drawn().is_some_and(|(of, _)| of == name));
-    draws.map(|record| record.name.clone()).collect()
-}
+use model::{Error, Hint};
+use store::{CommitRecord, StoreWriter, TokenizerFiles, TokenizerRecord, draw_name};
+use tokenizer::Segmentation;
 
 /// Registers the draws of so many passes that there are not yet, in one commit; answers the names of all.
 ///

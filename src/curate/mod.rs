@@ -55,6 +55,7 @@ mod block_reach;
 mod check;
 mod commits;
 mod contaminate;
+mod drawing;
 mod draws;
 mod encode;
 mod erase;

@@ -1,6 +1,6 @@
 //! The tokenizers of a corpus: found, loaded, registered, proven and dropped.
 
-use super::draws::{drawing, draws_of, reference_of, stored_reference};
+use super::drawing::{drawing, draws_of, reference_of, stored_reference};
 use super::encode::sample_texts;
 use super::tokens::other_ids;
 use crate::corpus::{Corpus, CorpusWriter};

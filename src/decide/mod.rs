@@ -41,6 +41,7 @@ mod fingerprints;
 mod import;
 mod lineage;
 mod marks;
+mod member_sorter;
 mod overlay;
 mod session;
 mod successors;
@@ -60,5 +61,6 @@ pub use encode::{
 pub use fingerprints::{stored_fingerprint, stored_sketch, with_fingerprint};
 pub use import::InvalidDecision;
 pub use lineage::Lineages;
+pub use member_sorter::MemberSorter;
 pub use session::{CommitDecisions, DecisionSession, Orphans};
 pub use view_ranker::{RankNumbers, ViewRanker};

@@ -72,8 +72,8 @@ pub use domains::{DomainStats, Domains};
 pub use duplicates::ShownBlocker;
 pub(crate) use duplicates::{
     DedupExplanation, DiffPart, DocumentDuplicates, Duplicates, DuplicatesMatrix,
-    DuplicatesOptions, DuplicatesSummary, MemberSorter, SimilarOptions, SimilarReport, SimilarTo,
-    diff, diff_near, document_duplicates, duplicates, duplicates_matrix, duplicates_summary,
+    DuplicatesOptions, DuplicatesSummary, SimilarOptions, SimilarReport, SimilarTo, diff,
+    diff_near, document_duplicates, duplicates, duplicates_matrix, duplicates_summary,
     explain_dedup, similar,
 };
 pub use error::QueryError;

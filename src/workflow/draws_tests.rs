@@ -334,7 +334,7 @@ fn draws_go_with_their_tokenizer_and_their_plans() {
 }
 
 #[test]
-fn what_draws_cannot_do_is_refused_with_the_way_out() {
+fn a_draw_that_cannot_be_is_refused_with_the_way_out() {
     let place = DrawnCorpus::of(&texts(), ModelKind::Bpe, 16 << 20);
     let mut writer = place.writer(1);
     let mut refused = |text: &str, words: &str| {

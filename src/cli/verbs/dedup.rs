@@ -142,7 +142,7 @@ pub(super) struct DedupExplainArgs {
     html: Option<PathBuf>,
     #[command(flatten, next_help_heading = "Sweep")]
     swept: SweepOptions,
-    /// Without a corpus: what so many documents would need, all kept; with a corpus `corpusdb info --forecast` says it.
+    /// Without a corpus: what so many documents would need, all kept; with a corpus `info` forecasts it.
     #[arg(long, value_name = "N", requires = "bytes_each", help_heading = "Forecast")]
     documents: Option<u64>,
     /// Bytes of text of each of these documents.

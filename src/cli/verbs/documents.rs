@@ -74,8 +74,10 @@ impl Report for CountReport {
 
 /// The seed of a draw.
 #[derive(Clone, Copy)]
-enum SampleSeed {
+pub enum SampleSeed {
+    /// This one.
     Given(u64),
+    /// A new one, which is printed.
     New,
 }
 

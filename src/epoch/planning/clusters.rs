@@ -7,10 +7,10 @@
 
 use super::PlanInputs;
 use crate::corpus::{Corpora, parts, whole};
+use crate::decide::MemberSorter;
 use crate::epoch::error::EpochError;
 use crate::epoch::lengths::{blocks_of, slots};
 use crate::epoch::recipe::Recipe;
-use crate::query::MemberSorter;
 use model::{BLOCK_SIZE, DocId, TokenizerId};
 use roaring::RoaringTreemap;
 

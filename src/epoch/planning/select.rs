@@ -239,14 +239,20 @@ pub(super) fn split_by_holdout(
         })?;
     }
     corpora.lineages_at(moment, |document, root| {
-        if !of_lineage.contains(document.0) {
-            return;
+        let mut put = |id: u64| {
+            if root == TOO_MANY_ROOTS || wanted(is_held(&root.0.to_le_bytes())) {
+                here.insert(id);
+            }
+            if root == TOO_MANY_ROOTS || !wanted(is_held(&root.0.to_le_bytes())) {
+                there.insert(id);
+            }
+        };
+        if of_lineage.contains(document.0) {
+            put(document.0);
         }
-        if root == TOO_MANY_ROOTS || wanted(is_held(&root.0.to_le_bytes())) {
-            here.insert(document.0);
-        }
-        if root == TOO_MANY_ROOTS || !wanted(is_held(&root.0.to_le_bytes())) {
-            there.insert(document.0);
+        // It was kept once, and others took its place: whatever its witness is now, it is its own root, without a row.
+        if members.contains(root.0) && of_lineage.contains(root.0) {
+            put(root.0);
         }
     })?;
     let alone = of_lineage - &here - &there - &members;

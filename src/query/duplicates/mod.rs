@@ -4,7 +4,7 @@
 //! `cluster_sizes`; `matrix` counts them by group of document and witness; `near` shows where two texts begin to
 //! differ; `clusters` shows one document among its duplicates; `similar` looks a text up in the index; `policy_cost`
 //! says what a policy detects and costs; `sweep` has the options and the report of what other thresholds and shingle sizes
-//! would remove; `keep_order` puts members of a cluster in their order. `craft` alone knows sketches and buckets.
+//! would remove. `craft` alone knows sketches and buckets.
 
 mod blockers;
 mod cluster_sizes;
@@ -13,7 +13,6 @@ mod craft;
 mod diff;
 mod excerpt;
 mod histogram;
-mod keep_order;
 mod losses;
 mod matrix;
 mod near;
@@ -31,7 +30,6 @@ pub use clusters::{ClosePair, ClusterMembers, DocumentDuplicates, document_dupli
 pub use diff::{DiffPart, diff};
 pub(super) use excerpt::beginning;
 pub use histogram::{Similarities, SimilarityBin};
-pub(crate) use keep_order::MemberSorter;
 pub use matrix::{DuplicatesMatrix, GroupLoss, GroupPair, duplicates_matrix};
 pub use near::diff_near;
 pub(super) use pair_columns::PairColumns;

@@ -60,7 +60,7 @@ os.waitpid(pid, 0)
 sys.stdout.buffer.write(shown)
 "#;
 
-corpusdb_test!(a_terminal_shows_verdicts_in_colour_and_long_answers_in_pages, |scratch| {
+corpusdb_test!(a_terminal_has_verdicts_in_colour_and_pages, |scratch| {
     if !python_has("pty") {
         return;
     }

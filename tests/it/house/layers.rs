@@ -40,7 +40,7 @@ const LAYERS: &[(&str, &str)] = &[
     (
         "epoch",
         "model store output corpus query::select query::numbers query::texts query::dependence \
-         query::names_column query::resolved query::contaminated query::MemberSorter \
+         query::names_column query::resolved query::contaminated decide::MemberSorter \
          contamination query::Dependence query::QueryError tokenizer::stored_vocabulary tokenizer::Vocabulary \
          tokenizer::TokenizerError tokenizer::Segmentation",
     ),
@@ -70,7 +70,10 @@ const HOMES: &[(&str, &str)] = &[
     ("datafusion", "src/query/"),
     ("object_store", "crates/files/src/remote/"),
     // A room of the store has the same name.
-    ("bytes", "crates/files/src/remote/ crates/files/src/input/ crates/store/"),
+    (
+        "bytes",
+        "crates/files/src/remote/ crates/files/src/input/ crates/files/src/output/ crates/store/",
+    ),
     ("tokio", "src/query/ crates/files/src/remote/"),
     ("futures", "src/query/ crates/files/src/remote/"),
     ("async_trait", "src/query/ crates/files/src/remote/"),

@@ -78,7 +78,9 @@ fn by_content(
     column: &ArrayRef,
     properties: &WriterProperties,
 ) -> Result<Vec<ColumnChunk>, ParquetError> {
-    let schema = Arc::new(Schema::new(vec![Arc::clone(field)]));
+    // Its bytes are those of the type in the file; what it is in memory may be a view of texts.
+    let field = field.as_ref().clone().with_data_type(column.data_type().clone());
+    let schema = Arc::new(Schema::new(vec![field]));
     let rows = RecordBatch::try_new(Arc::clone(&schema), vec![Arc::clone(column)])?;
     // One row group, however many rows it has.
     let properties = properties.clone().into_builder().set_max_row_group_row_count(None).build();

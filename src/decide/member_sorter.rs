@@ -1,27 +1,28 @@
 //! Puts members of a cluster in the keep order, one of each text.
 
-use crate::decide::{RankNumbers, ViewRanker};
-use crate::query::error::QueryError;
+use super::view_ranker::{RankNumbers, ViewRanker};
 use model::DocId;
-use store::View;
+use store::{StoreError, View};
 
 /// Puts documents of a view in its keep order.
-pub(crate) struct MemberSorter<'a> {
+pub struct MemberSorter<'a> {
     view: &'a View,
     ranker: ViewRanker,
     numbers: RankNumbers,
 }
 
 impl<'a> MemberSorter<'a> {
-    pub(crate) fn new(view: &'a View) -> Self {
+    /// The sorter of a view.
+    #[must_use]
+    pub fn new(view: &'a View) -> Self {
         Self { view, ranker: ViewRanker::new(view), numbers: RankNumbers::default() }
     }
 
     /// Puts documents in the keep order, and drops all but the first one of each text.
     ///
     /// # Errors
-    /// [`QueryError::Store`] when a row cannot be read.
-    pub(crate) fn sort(&mut self, documents: &mut Vec<DocId>) -> Result<(), QueryError> {
+    /// [`StoreError`] when a row cannot be read.
+    pub fn sort(&mut self, documents: &mut Vec<DocId>) -> Result<(), StoreError> {
         if documents.len() < 2 {
             return Ok(());
         }
