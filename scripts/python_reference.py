@@ -143,7 +143,7 @@ def of_report(name, what, fields):
     rows = fields.get(name) or [(field, kind, "") for field, kind in inspect.get_annotations(what).items()]
     yield "| field | type | |\n|---|---|---|"
     for field, kind, says in rows:
-        kind = kind.replace("|", "\\|")
+        kind = getattr(kind, "__forward_arg__", kind).replace("|", "\\|")
         yield f"| `{field}` | `{kind}` | {says.replace('|', chr(92) + '|')} |"
     yield ""
 
