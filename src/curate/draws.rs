@@ -38,7 +38,10 @@ pub fn register_draws(
             Segmentation::Dropout { .. } => "kind = \"sample\" draws segmentations of a Unigram",
             _ => "kind = \"dropout\" draws segmentations of a BPE",
         };
-        let message = format!("tokenizer.segmentation of `{name}`: {error}");
+        // The keys of a recipe are no options.
+        let words =
+            error.to_string().replace("`alpha=`", "alpha").replace("`dropout=`", "probability");
+        let message = format!("tokenizer.segmentation of `{name}`: {words}");
         Error::of(error.kind(), message).with_hint(Hint::text(way_out))
     })?;
     let new = names.iter().zip(&words).filter(|(name, _)| !is_there(name));

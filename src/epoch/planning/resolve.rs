@@ -53,8 +53,13 @@ pub(super) fn resolve(
     context: &Context<'_>,
 ) -> Result<Resolution, EpochError> {
     let (corpora, is_listed) = (against.corpora, !recipe.sources.is_empty());
-    let Passing { recipe: mut resolved, tokenizer, mut pinned_tokenizer, origins, mut sources } =
-        select_all(against, recipe, drawn, context)?;
+    let RecipeSelections {
+        recipe: mut resolved,
+        tokenizer,
+        mut pinned_tokenizer,
+        origins,
+        mut sources,
+    } = select_all(against, recipe, drawn, context)?;
     let drawn_by = (tokenizer, &*pinned_tokenizer.name);
     clusters::draw(against, &resolved, drawn_by, &mut sources.selections)?;
     if resolved.select.per_cluster > 1 {
@@ -129,7 +134,7 @@ pub fn unencoded_members(
 }
 
 /// A recipe whose names are looked up, and what passes for each of its sources.
-pub(super) struct Passing {
+pub(super) struct RecipeSelections {
     recipe: Recipe,
     pub tokenizer: TokenizerId,
     pub pinned_tokenizer: PinnedTokenizer,
@@ -146,7 +151,7 @@ pub(super) fn select_all(
     recipe: &Recipe,
     drawn: Option<&RoaringTreemap>,
     context: &Context<'_>,
-) -> Result<Passing, EpochError> {
+) -> Result<RecipeSelections, EpochError> {
     let corpora = against.corpora;
     select::check_moment(corpora, recipe, against.moment)?;
     let mut resolved = recipe.clone();
@@ -166,7 +171,7 @@ pub(super) fn select_all(
     }
     let few = |source: &SourceRecipe| few.of_source(&policy(&resolved, Some(source), specials));
     let sources = select_sources(against, &resolved, &origins, (tokenizer, &few), context)?;
-    Ok(Passing { recipe: resolved, tokenizer, pinned_tokenizer, origins, sources })
+    Ok(RecipeSelections { recipe: resolved, tokenizer, pinned_tokenizer, origins, sources })
 }
 
 /// The documents that a source is cut down to, where it is.
