@@ -23,7 +23,7 @@ use std::sync::Arc;
 pub struct ColumnChunk(ChunkBytes);
 
 enum ChunkBytes {
-    Arrow(ArrowColumnChunk),
+    Arrow(Box<ArrowColumnChunk>),
     /// A chunk of a file of one column, and that file.
     OfFile(Bytes, Box<ColumnCloseResult>),
 }
@@ -35,7 +35,7 @@ impl ColumnChunk {
         group: &mut SerializedRowGroupWriter<'_, W>,
     ) -> Result<(), ParquetError> {
         match self.0 {
-            ChunkBytes::Arrow(chunk) => chunk.append_to_row_group(group),
+            ChunkBytes::Arrow(chunk) => (*chunk).append_to_row_group(group),
             ChunkBytes::OfFile(file, close) => group.append_column(&file, *close),
         }
     }
@@ -67,7 +67,7 @@ pub(crate) fn chunks(
     let pairs: Vec<(ArrowColumnWriter, _)> = writers.into_iter().zip(leaves).collect();
     let encode = |(mut writer, leaf): (ArrowColumnWriter, _)| {
         writer.write(&leaf)?;
-        Ok(ColumnChunk(ChunkBytes::Arrow(writer.close()?)))
+        Ok(ColumnChunk(ChunkBytes::Arrow(Box::new(writer.close()?))))
     };
     pairs.into_par_iter().map(encode).collect()
 }
