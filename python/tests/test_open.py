@@ -292,7 +292,9 @@ def test_keywords_that_calls_share_are_in_the_signature_of_each(tmp_path: Path) 
     explained = keywords(corpusdb.explain_dedup)
     whole, swept = explained[:11], explained[11:]
     assert whole[:7] == ["profile", "mode", "threshold", "bands", "rows", "keep", "scope"]
-    assert swept == ["sweep", "html", "thresholds", "shingles", "where", "source", "snapshot"]
+    assert swept == [
+        "sweep", "html", "thresholds", "shingles", "where", "source", "snapshot", "documents", "bytes_each",
+    ]
     assert keywords(corpusdb.create) == [*whole, "fields", "memory", "threads"]
     assert keywords(corpusdb.Corpus.explain_dedup) == [*explained, "progress"]
     assert keywords(Dedup.redo) == [*whole[1:9], "dry_run", "progress"]

@@ -466,7 +466,8 @@ fn wrap(line: &str, width: usize, out: &mut String) {
     out.push_str(&" ".repeat(indent));
     for (at, word) in line.trim_start_matches(' ').split(' ').enumerate() {
         let needed = word.width() + usize::from(at > 0);
-        if at > 0 && used + needed > width {
+        // Behind a path that is too long itself, the terminal goes on by itself.
+        if at > 0 && used <= width && used + needed > width {
             out.extend(["\n", &margin]);
             used = margin.len();
         } else if at > 0 {

@@ -103,7 +103,7 @@ pub(super) struct SampleArgs {
     /// Number of documents.
     #[arg(short, default_value_t = 5, value_name = "N")]
     n: u64,
-    /// Seed of the draw, or `random`: a new one, which is printed as a note.
+    /// Seed of the draw, or the word random for a new one, which is printed as a note.
     #[arg(long, default_value = "0", value_name = "N|random")]
     seed: SampleSeed,
     /// Draw from the documents for which this SQL condition over the table documents is true. By default the kept ones,

@@ -18,6 +18,8 @@ use std::fmt;
 
 /// Bytes of a script's texts below which nothing is said of it.
 const LEAST_BYTES: usize = 8 << 10;
+/// Bytes of a script's texts that are looked at: more would say the same, and take as long as a small training.
+const MOST_BYTES: usize = 64 << 10;
 
 /// A split pattern by which the texts of a script are at most half as many tokens as by the one that was trained with.
 ///
@@ -120,14 +122,18 @@ pub fn pattern_hints(
 
 /// The texts of each script that has enough of them.
 fn by_script(texts: &[String]) -> BTreeMap<&'static str, Vec<&str>> {
-    let mut scripts: BTreeMap<&'static str, Vec<&str>> = BTreeMap::new();
+    let mut scripts: BTreeMap<&'static str, (usize, Vec<&str>)> = BTreeMap::new();
     for text in texts {
         if let Some(script) = main_script(text) {
-            scripts.entry(script).or_default().push(text);
+            let (bytes, of_script) = scripts.entry(script).or_default();
+            if *bytes < MOST_BYTES {
+                of_script.push(text);
+                *bytes += text.len();
+            }
         }
     }
-    scripts.retain(|_, texts| texts.iter().map(|text| text.len()).sum::<usize>() >= LEAST_BYTES);
-    scripts
+    scripts.retain(|_, (bytes, _)| *bytes >= LEAST_BYTES);
+    scripts.into_iter().map(|(script, (_, texts))| (script, texts)).collect()
 }
 
 /// The script of most letters.
