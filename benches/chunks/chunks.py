@@ -137,7 +137,7 @@ def main():
     bench.write("+1 %")
     kept = json.loads(bench.run("sql", bench.corpus, "SELECT array_agg(id ORDER BY id) AS ids FROM documents WHERE kept", "--json"))
     erased = random.Random(SEED).sample(kept["ids"], 100)
-    bench.run("purge", bench.corpus, *erased)
+    bench.run("purge", bench.corpus, "--force", *erased)
     bench.write("-100")
 
 

@@ -62,7 +62,7 @@ corpusdb_test!(training_without_special_tokens_has_none, TokenizerCorpus::crawl(
     }
     let two = ["two", "--vocab-size", "420", "--special", "", "--special", "<|a|>"];
     place.tokenizer("train", &two).fails(&["is empty"]);
-    assert!(!place.tokenizer("list", &[]).good().stdout.contains("two"));
+    assert!(!place.tokenizer("show", &[]).good().stdout.contains("two"));
     sound(&place.corpus);
 });
 
