@@ -166,7 +166,7 @@ class Corpus(Readable, Planning, Exporting):
     @property
     def columns(self) -> list[str]:
         """The columns of the table `documents`, with the declared fields."""
-        return self.sql("SELECT * FROM documents LIMIT 0").columns
+        return list(self.schema)
 
     @property
     def schema(self) -> dict[str, str]:

@@ -8,7 +8,7 @@ from typing import ClassVar, Generic, Protocol, TypeVar
 from corpusdb import _html, _native
 from corpusdb._native import one_line, unknown_name
 from corpusdb._reader import Readable
-from corpusdb._report import is_nothing, shown_value
+from corpusdb._report import table_of
 from corpusdb.errors import CorpusError, NotFound
 
 __all__ = ["Named"]
@@ -69,9 +69,7 @@ class Named(Readable, Generic[Thing]):
         things = self._all()
         if not things:
             return _html.paragraph(_html.line(f"no {self._what}; {self._next}"))
-        names = [name for name in vars(things[0]) if any(not is_nothing(vars(thing)[name]) for thing in things)]
-        rows = [[shown_value(vars(thing)[name]) for name in names] for thing in things]
-        return _html.table([name.replace("_", " ") for name in names], rows, names=1, thousands=True)
+        return table_of(things, things, names=1)
 
     def _told(self, thing: Thing) -> str:
         """The text that `repr` shows beside a thing's name."""

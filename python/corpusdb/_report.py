@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Literal, Self, Union, get_args, get_origin, get_type_hints
 
 from corpusdb import _html
 from corpusdb._native import one_line
 
-__all__ = ["Report", "is_nothing", "json_lines", "shown_value"]
+__all__ = ["Report", "json_lines", "table_of"]
 
 #: A report up to `_ONE_LINE` characters is shown on one line; a longer one on up to `_LINES` lines of `_WIDTH` columns.
 _ONE_LINE, _LINES, _WIDTH = 100, 40, 120
@@ -71,7 +71,7 @@ class Report:
 
     def _telling(self) -> dict[str, Any]:
         """The fields that are not 0, None or empty; all, if none is."""
-        return {name: value for name, value in vars(self).items() if not is_nothing(value)} or dict(vars(self))
+        return {name: value for name, value in vars(self).items() if not _is_nothing(value)} or dict(vars(self))
 
     def __repr__(self) -> str:
         line, telling = self._summary(), self._telling()
@@ -165,12 +165,12 @@ def _empty(hint: Any) -> Callable[[], Any]:
     return lambda: None
 
 
-def is_nothing(value: Any) -> bool:
+def _is_nothing(value: Any) -> bool:
     """Whether a value is 0, None or empty. False says something."""
     return value is None or (not isinstance(value, bool) and isinstance(value, (int, float, str, list, dict)) and not value)
 
 
-def shown_value(value: Any) -> Any:
+def _shown_value(value: Any) -> Any:
     """A value as a table of a notebook has it: numbers and texts as they are, all else in short."""
     return value if value is None or isinstance(value, (bool, int, float, str)) else _short(value)
 
@@ -204,12 +204,16 @@ def _nested_html(value: Any) -> tuple[str, str]:
     """The length of a list, in words, and its HTML."""
     if isinstance(value, Report):
         return "", value._repr_html_()
-    known = dict.fromkeys(name for item in value for name in vars(item))
-    names = [name for name in known if not all(is_nothing(vars(item).get(name)) for item in value)]
-    rows = [[shown_value(vars(item).get(name)) for name in names] for item in value[:_ROWS]]
     note = f"the first {_ROWS}" if len(value) > _ROWS else ""
-    head = [name.replace("_", " ") for name in names]
-    return f"{len(value):,}", _html.table(head, rows, thousands=True) + _html.paragraph(note)
+    return f"{len(value):,}", table_of(value, value[:_ROWS]) + _html.paragraph(note)
+
+
+def table_of(things: Sequence[object], shown: Sequence[object], *, names: int = 0) -> str:
+    """`shown` of some things as a table of the fields that any of them has; the first `names` name a thing."""
+    known = dict.fromkeys(name for thing in things for name in vars(thing))
+    fields = [name for name in known if not all(_is_nothing(vars(thing).get(name)) for thing in things)]
+    rows = [[_shown_value(vars(thing).get(name)) for name in fields] for thing in shown]
+    return _html.table([name.replace("_", " ") for name in fields], rows, names=names, thousands=True)
 
 
 def _cell(value: Any) -> str:
