@@ -41,7 +41,6 @@ mod fingerprints;
 mod import;
 mod lineage;
 mod marks;
-mod member_sorter;
 mod overlay;
 mod session;
 mod successors;
@@ -61,6 +60,5 @@ pub use encode::{
 pub use fingerprints::{stored_fingerprint, stored_sketch, with_fingerprint};
 pub use import::InvalidDecision;
 pub use lineage::Lineages;
-pub use member_sorter::MemberSorter;
 pub use session::{CommitDecisions, DecisionSession, Orphans};
-pub use view_ranker::{RankNumbers, ViewRanker};
+pub use view_ranker::{MemberSorter, RankNumbers, ViewRanker};

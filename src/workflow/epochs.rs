@@ -179,6 +179,10 @@ impl CorpusWriter {
         };
         let passes = recipe.sources.iter().map(|source| source.max_repeats).max().unwrap_or(1);
         for name in curate::register_draws(self.store(), &base, segmentation, passes)? {
+            // Most plans find them whole: then there is nothing to load them for.
+            if curate::find(self.view(), &name)?.1.encoded_to == u64::MAX {
+                continue;
+            }
             let loaded = curate::load_to_encode(self.store(), &name)?;
             curate::encode_stored(self.store(), loaded.id, &loaded.tokenizer, context)?;
         }

@@ -483,8 +483,7 @@ fn encode_near(
     if planned.plan.recipe.select.per_cluster == 1 {
         return Ok(());
     }
-    let drawn = planned.pinned.iter().map(|pinned| pinned.documents());
-    let mut near = drawn.fold(RoaringTreemap::new(), |all, documents| all | documents);
+    let mut near = planned.documents();
     near -= writer.view().kept()?;
     near -= writer.view().documents_standing(Standing::Purged)?;
     let name = &planned.plan.tokenizer.name;

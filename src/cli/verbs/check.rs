@@ -166,13 +166,14 @@ fn print_check(report: &CheckReport, out: &mut Output) {
             out.line(format!("{places}: {way_out}"));
         }
     }
-    let verdict = match report.faults.len() {
-        0 => "sound".to_owned(),
-        faults => format!("{faults} faults"),
-    };
-    let (commit, documents) = (report.commit, number(report.documents));
-    let rest = format!(": commit {commit}, {documents} documents");
-    out.verdict(report.faults.is_empty(), &verdict, &rest);
+    print_verdict((report.faults.len(), "faults"), (report.commit, report.documents), out);
+}
+
+/// The last line: how many faults there are and what these are, and of which state of the corpus.
+fn print_verdict((faults, what): (usize, &str), (commit, documents): (u64, u64), out: &mut Output) {
+    let verdict = if faults == 0 { "sound".to_owned() } else { format!("{faults} {what}") };
+    let rest = format!(": commit {commit}, {} documents", number(documents));
+    out.verdict(faults == 0, &verdict, &rest);
 }
 
 fn print_faults(faults: &[CheckFault], out: &mut Output) {
@@ -201,13 +202,8 @@ fn print_repair(report: &RepairReport, out: &mut Output) {
             number(report.lost_lengths)
         ));
     }
-    let verdict = match report.faults.len() {
-        0 => "sound".to_owned(),
-        count => format!("{count} faults are beyond repair"),
-    };
-    let (commit, documents) = (report.commit, number(report.documents));
-    let rest = format!(": commit {commit}, {documents} documents");
-    out.verdict(report.faults.is_empty(), &verdict, &rest);
+    let faults = (report.faults.len(), "faults are beyond repair");
+    print_verdict(faults, (report.commit, report.documents), out);
 }
 
 fn print_salvage(report: &SalvageReport, out: &mut Output) {

@@ -11,7 +11,7 @@ use crate::epoch::coverage::{CopyLayers, Coverage};
 use crate::epoch::error::EpochError;
 use crate::epoch::plan::{PlannedSource, narrow, ratio};
 use crate::epoch::rows::SourceRows;
-use model::{DocId, Standing};
+use model::{DocId, Standing, TokenizerId};
 use roaring::RoaringTreemap;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -121,6 +121,8 @@ impl NearCopies {
 struct PassSum {
     /// Whether documents are left out for their length.
     drops: bool,
+    /// Those that can come then, by the tokenizer of the pass that was counted last.
+    packed: Option<(Option<TokenizerId>, RoaringTreemap)>,
     /// Whole documents that come, and those that come more than once.
     once: RoaringTreemap,
     again: RoaringTreemap,
@@ -145,15 +147,15 @@ impl PassSum {
         if times == 0 {
             return Ok(());
         }
-        let mut packed = None;
-        if self.drops {
+        let tokenizer = rows.tokenizer_of(pass);
+        if self.drops && self.packed.as_ref().is_none_or(|(of, _)| *of != tokenizer) {
             let all = Coverage::whole(CopyLayers::single(rows.pinned().documents()));
-            packed = Some(rows.packed_documents(pass, &all)?);
+            self.packed = Some((tokenizer, rows.packed_documents(pass, &all)?));
         }
         let (is_first, before) = (self.tokens == 0, self.once.len());
         let is_single = rows.pinned().strata_of(pass).all(|of| of.whole.layers().len() < 2);
         let strata = rows.pinned().strata_of(pass);
-        strata.for_each(|coverage| self.add(coverage, packed.as_ref(), times));
+        strata.for_each(|coverage| self.add(coverage, times));
         let of_pass = rows.whole_tokens(pass);
         self.tokens += u128::from(of_pass) * u128::from(times);
         if is_first {
@@ -169,10 +171,9 @@ impl PassSum {
         self.first.map_or_else(|| rows.tokens_of(&self.once), Ok)
     }
 
-    /// `packed`: the documents that can come, where some are left out for their length.
-    fn add(&mut self, coverage: &Coverage, packed: Option<&RoaringTreemap>, times: u32) {
+    fn add(&mut self, coverage: &Coverage, times: u32) {
         for layer in coverage.whole.layers() {
-            let packed = packed.map(|packed| packed & layer);
+            let packed = self.packed.as_ref().map(|(_, packed)| packed & layer);
             let layer = packed.as_ref().unwrap_or(layer);
             // A third copy changes nothing here.
             for _ in 0..times.min(2) {

@@ -1,17 +1,17 @@
 //! The plan: everything that decides the bytes of an epoch, in a few kilobytes whatever the corpus.
 
-mod draws;
 mod feasible;
 pub(super) mod masks;
 mod rules;
 mod shards;
+mod tokenizers;
 
-pub(super) use draws::pass_tokenizers;
 pub(super) use rules::{
     RowRules, SegmentLayout, capacity, has_rows_of_one_length, pads_batches, policy, rules, spare,
 };
 pub use shards::PinnedShard;
 pub(super) use shards::{check_shards, shards as pinned_shards};
+pub(super) use tokenizers::{pass_tokenizers, pinned_tokenizer};
 
 use crate::epoch::coverage::PinnedSource;
 use crate::epoch::error::EpochError;
@@ -60,8 +60,13 @@ impl Plan {
     /// How many of these documents the plan draws.
     #[must_use]
     pub fn count_drawn(&self, documents: &RoaringTreemap) -> u64 {
-        let of = self.pinned.iter().map(|pinned| pinned.documents() & documents);
-        of.fold(RoaringTreemap::new(), |all, of| all | of).len()
+        self.documents().intersection_len(documents)
+    }
+
+    /// The documents that the plan draws, each once.
+    pub(crate) fn documents(&self) -> RoaringTreemap {
+        let of = self.pinned.iter().map(|pinned| pinned.documents());
+        of.fold(RoaringTreemap::new(), |all, of| all | of)
     }
 
     /// How many epochs it has: the passes of its sources reach to the end of the last one.

@@ -108,10 +108,7 @@ pub fn extend(
                 .to_owned(),
         ));
     }
-    let drawn = inherits.then(|| {
-        let sources = parent.pinned.iter().map(|pinned| pinned.documents());
-        sources.fold(RoaringTreemap::new(), |all, documents| all | documents)
-    });
+    let drawn = inherits.then(|| parent.documents());
     let resolution = resolve(against, recipe, drawn.as_ref(), context)?;
     let (before, tokenizer) = (&parent.plan.tokenizer, &resolution.pinned_tokenizer);
     if tokenizer.hash != before.hash {

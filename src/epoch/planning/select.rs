@@ -239,11 +239,12 @@ pub(super) fn split_by_holdout(
         })?;
     }
     corpora.lineages_at(moment, |document, root| {
+        let is_wanted = wanted(is_held(&root.0.to_le_bytes()));
         let mut put = |id: u64| {
-            if root == TOO_MANY_ROOTS || wanted(is_held(&root.0.to_le_bytes())) {
+            if root == TOO_MANY_ROOTS || is_wanted {
                 here.insert(id);
             }
-            if root == TOO_MANY_ROOTS || !wanted(is_held(&root.0.to_le_bytes())) {
+            if root == TOO_MANY_ROOTS || !is_wanted {
                 there.insert(id);
             }
         };

@@ -21,6 +21,7 @@ use crate::epoch::pack::{LengthHistogram, PackItems, PackPolicy, Segment, withou
 use crate::epoch::plan::{LaterPasses, RowRules};
 use crate::epoch::recipe::{MixUnit, PackKind};
 use crate::epoch::torch::OrderStep;
+use model::TokenizerId;
 use pass_rows::PassRows;
 use roaring::RoaringTreemap;
 use std::sync::Arc;
@@ -230,6 +231,11 @@ impl SourceRows {
             (Some(rows), Some(documents)) => rows.packs_any(documents),
             _ => Ok(false),
         }
+    }
+
+    /// The tokenizer whose ids the rows of a pass have; none of a source without strata.
+    pub fn tokenizer_of(&self, pass: u32) -> Option<TokenizerId> {
+        self.of_run(self.run_of(pass)).next().map(|rows| rows.tokenizer())
     }
 
     /// The documents of `rest` of which anything is packed in a pass.

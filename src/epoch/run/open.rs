@@ -4,7 +4,9 @@ use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
 use crate::epoch::lengths::{LengthReader, LossReader};
 use crate::epoch::mix::Fluid;
-use crate::epoch::plan::{Plan, PlanHeader, check_shards, masks, pass_tokenizers};
+use crate::epoch::plan::{
+    Plan, PlanHeader, check_shards, masks, pass_tokenizers, pinned_tokenizer,
+};
 use crate::epoch::rows::{OpenPurpose, RowRef, SourceRows};
 use model::{Interrupt, Standing, TokenizerId};
 use roaring::RoaringTreemap;
@@ -89,13 +91,7 @@ impl OpenPlan {
         refuse_purged(corpora, planned)?;
         check_shards(corpora, planned)?;
         let name = &plan.tokenizer.name;
-        let (tokenizer, record) = corpora
-            .tokenizer_named(name)
-            .map_err(EpochError::Stale)?
-            .ok_or_else(|| EpochError::Stale(format!("tokenizer `{name}` is gone")))?;
-        if blake3::Hash::from_bytes(record.hash).to_hex().as_str() != plan.tokenizer.hash {
-            return Err(EpochError::Stale(format!("tokenizer `{name}` has another file")));
-        }
+        let tokenizer = pinned_tokenizer(corpora, &plan.tokenizer).map_err(EpochError::Stale)?;
         let draws = pass_tokenizers(corpora, &plan.tokenizer).map_err(EpochError::Stale)?;
         let tokenizer = draws.first().map_or(tokenizer, |first| first.id);
         let mut trained = LossReader::of(

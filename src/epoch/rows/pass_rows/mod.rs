@@ -17,6 +17,7 @@ use crate::epoch::plan::RowRules;
 use crate::epoch::recipe::{MixUnit, OrderKind, PackKind};
 use crate::epoch::torch::{Generator, OrderStep};
 use documents::PassDocuments;
+use model::TokenizerId;
 use patterns::PatternedRows;
 use roaring::RoaringTreemap;
 use std::collections::BTreeSet;
@@ -95,6 +96,11 @@ impl PassRows {
 
     pub const fn unfilled_tokens(&self) -> u64 {
         self.held.unfilled_tokens
+    }
+
+    /// The tokenizer whose ids its rows have.
+    pub const fn tokenizer(&self) -> TokenizerId {
+        self.held.lengths.tokenizer
     }
 
     pub const fn histogram(&self) -> &LengthHistogram {
