@@ -521,6 +521,13 @@ impl Paint {
     }
 }
 
+/// A path as people read it: one below the current folder without that.
+pub(super) fn shown_path(path: &str) -> &str {
+    let Ok(here) = std::env::current_dir() else { return path };
+    let below = here.to_str().and_then(|here| path.strip_prefix(here)?.strip_prefix('/'));
+    below.unwrap_or(path)
+}
+
 /// A name on one line, its end cut off where it is long.
 pub(super) fn cut(name: &str) -> String {
     beginning(&show::one_line(name), WIDEST).into_owned()

@@ -13,6 +13,7 @@
 
 /// The command as a shell meets it.
 mod cli {
+    mod answers;
     mod examples;
     mod messages;
     mod spelling;

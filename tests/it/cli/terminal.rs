@@ -41,7 +41,7 @@ corpusdb_test!(at_stands_for_the_default_corpus, |scratch| {
 });
 
 /// Runs a command line on a terminal of 24 rows and 80 columns, and prints what came there.
-const TERMINAL: &str = r#"
+pub(super) const TERMINAL: &str = r#"
 import fcntl, os, pty, struct, sys, termios
 pid, terminal = pty.fork()
 if pid == 0:
