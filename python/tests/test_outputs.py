@@ -56,3 +56,18 @@ def test_a_loader_leaves_one_entry_for_a_rank_and_extends_it(corpus: Path) -> No
         for _ in silent:
             pass
     assert outputs(corpus)[before:] == [row]
+
+
+@pytest.mark.parametrize("first_to_end", [0, 1])
+def test_each_of_two_open_loaders_of_a_rank_ends_where_it_stopped(corpus: Path, first_to_end: int) -> None:
+    plan = planned(corpus, PACKED)
+    before = len(outputs(corpus))
+    loaders = [plan.loader(as_="numpy", rank=0, world=1) for _ in range(2)]
+    for _ in range(3):
+        next(iter(loaders[0]))
+    loaders[1].load_state_dict(loaders[0].state_dict())
+    next(iter(loaders[1]))
+    loaders[first_to_end].close()
+    loaders[1 - first_to_end].close()
+    rows = outputs(corpus)[before:]
+    assert [(row["first_batch"], row["end_batch"]) for row in rows] == [(0, 3), (3, 4)]

@@ -225,9 +225,8 @@ impl StreamEntry {
     pub fn end(self, next: u64) -> Result<(), Error> {
         let Self { view, number, mut record, before } = self;
         if let Some(batches) = &mut record.batches {
-            let (end, is_open) = before.map_or((0, false), |before| (before.end, before.is_open));
-            batches.end = next.max(end);
-            batches.is_open = is_open;
+            batches.end = next.max(before.map_or(0, |before| before.end));
+            batches.is_open = false;
         }
         Ok(view.extend_output(number, &record)?)
     }

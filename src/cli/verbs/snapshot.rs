@@ -235,8 +235,8 @@ fn print_changed(document: &ChangedDocument, out: &mut Output) {
         None => change.to_owned(),
     };
     let other = match (document.witness, &document.witness_key, document.successor) {
-        (Some(witness), Some(key), _) => format!("  <-  {witness} {key}"),
-        (_, _, Some(successor)) => format!("  <-  {successor}"),
+        (Some(witness), Some(key), _) => format!("  of {witness} {key}"),
+        (_, _, Some(successor)) => format!("  by {successor}"),
         _ => String::new(),
     };
     let (id, key, source) = (document.id, &document.key, &document.source);

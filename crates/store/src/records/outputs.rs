@@ -113,8 +113,8 @@ impl View {
         held.add(least, &record.encode()?)
     }
 
-    /// Puts a stream on record. One that goes on where it was stopped extends its entry. Answers the number, the entry,
-    /// and what it was before.
+    /// Puts a stream on record. One that goes on where it ended extends its entry; one that is under way, or was killed,
+    /// keeps its own, since its end is its own. Answers the number, the entry, and what it was before.
     #[doc(hidden)]
     pub fn leave_stream(
         &self,
@@ -127,6 +127,7 @@ impl View {
         self.each_output::<StoreError>(&mut |number, found| {
             if let Ok(found) = found
                 && found.is_same_stream(&record)
+                && !found.batches.as_ref().is_some_and(|batches| batches.is_open)
                 && (found.destination == record.destination || found.destination == REDACTED)
             {
                 before = Some((number, found));
