@@ -248,7 +248,7 @@ done
 say '  # three short documents, the same three every time'
 show sample "$CORPUS" -n 3 --seed 7 --where 'kept AND tokens < 300'
 say '  # anything else, in SQL'; show sql "$CORPUS" 'SELECT standing, count(*) AS n FROM documents GROUP BY standing'
-say '  # every setting and figure of the plan'; show epoch explain "$CORPUS" "$RECIPE"
+say '  # every setting and figure of the plan'; show epoch explain "$CORPUS" "$RECIPE" --settings
 say '  # recompute everything that was derived from the documents, and compare'; show check "$CORPUS" --deep
 say '  # the same with your own text'; show demo pages.jsonl.zst notes/ --dir my-demo
 say; say "These commands stand in $DIR/demo.sh. To remove it all: rm -r $(quoted "$DIR")"

@@ -103,7 +103,7 @@ def test_explain_says_what_an_epoch_will_be(corpus: Path) -> None:
     told = planned(corpus, PACKED).explain()
     assert told.batches * 120 == told.rows
     assert [source["name"] for source in told.to_dict()["sources"]] == ["logs", "tales"]
-    assert "steps:" in str(told)
+    assert f"   {told.batches} steps of 120   " in str(told) and max(map(len, str(told).splitlines()[:8])) <= 80
 
 
 def test_explain_shows_grouping_and_other_multipliers(corpus: Path) -> None:

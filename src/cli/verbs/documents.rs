@@ -1,7 +1,7 @@
 //! `corpusdb count`, `sample` and `show`: documents; `rejects`: records that could not be read.
 
 use crate::cli::find;
-use crate::cli::output::{self, Output, Paint};
+use crate::cli::output::{self, Output, Paint, shown_path};
 use crate::cli::session::parse_document;
 use crate::cli::verb::{
     CorpusPath, DryRun, ExitStatus, Manners, PythonMethod, Report, Streamed, Verb, VerbCall,
@@ -12,12 +12,16 @@ use corpusdb::query::{DocumentFilter, Shown};
 use corpusdb::show::{number, one_line, size};
 use corpusdb::store::RejectRecord;
 use serde::Serialize;
+use serde_json::{Map, Value};
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::path::Path;
 use std::str::FromStr;
+use unicode_width::UnicodeWidthStr;
 
 /// Characters of a text that `sample` shows.
 const SAMPLE: usize = 400;
+/// Columns of a line with several fields of a document.
+const MEMBERS: usize = 80;
 /// Characters of a rejected record that `rejects` shows.
 const RAW: usize = 60;
 
@@ -248,21 +252,7 @@ impl Report for ShowAnswer {
 }
 
 fn print_document(shown: &Shown, out: &mut Output) {
-    out.line(format!("document {}: {}", shown.id, shown.key));
-    out.line(format!(
-        "  source {}, record {} (counted from 0) of {}, commit {}",
-        shown.source,
-        shown.number,
-        shown.path.as_deref().unwrap_or("?"),
-        shown.commit
-    ));
-    let counted = shown.tokens.iter().filter(|(_, count)| !count.is_null());
-    let tokens: String =
-        counted.map(|(name, count)| format!(", {count} tokens of {name}")).collect();
-    out.line(format!(
-        "  {} bytes, {} characters, {} words{tokens}",
-        shown.bytes, shown.chars, shown.words
-    ));
+    out.line(format!("document {}: {} (source {})", shown.id, shown.key, shown.source));
     out.line(format!("  standing: {}{}", shown.standing, reason(shown)));
     for blocker in &shown.blocked_by {
         let similarity =
@@ -281,12 +271,26 @@ fn print_document(shown: &Shown, out: &mut Output) {
             members.join(", ")
         ));
     }
-    if let Some(language) = &shown.language {
-        out.line(format!("  language: {language}"));
-    }
-    for (name, value) in &shown.fields {
-        out.line(format!("  {name}: {value}"));
-    }
+    out.line(format!(
+        "  record {} (counted from 0) of {}, commit {}",
+        shown.number,
+        shown.path.as_deref().map_or("?", shown_path),
+        shown.commit
+    ));
+    let counted = shown.tokens.iter().filter(|(_, count)| !count.is_null());
+    let tokens: String =
+        counted.map(|(name, count)| format!(", {count} tokens of {name}")).collect();
+    out.line(format!(
+        "  {} bytes, {} characters, {} words{tokens}",
+        shown.bytes, shown.chars, shown.words
+    ));
+    let member = |(name, value): (&String, &Value)| format!("{name}: {value}");
+    let language = shown.language.iter().map(|language| format!("language: {language}"));
+    let (without, with): (Vec<_>, Vec<_>) =
+        shown.fields.iter().partition(|(_, value)| value.is_null());
+    print_members("", language.chain(with.into_iter().map(member)), out);
+    let without = without.into_iter().map(|(name, _)| name.clone());
+    print_members("without: ", without, out);
     if let Some(template) = &shown.chat_template {
         let hash = template.hash.get(..16).unwrap_or(&template.hash);
         let variables = match template.variables.as_object() {
@@ -295,11 +299,36 @@ fn print_document(shown: &Shown, out: &mut Output) {
         };
         out.line(format!("  chat template: {hash}, {variables}"));
     }
-    if shown.metadata.get() != "{}" {
-        out.text(&format!("  metadata: {}", shown.metadata.get()));
-    }
+    // As it is read: an order or a number that a map would change is in `--json`.
+    let metadata: Map<String, Value> =
+        serde_json::from_str(shown.metadata.get()).unwrap_or_default();
+    let is_shown = |name: &str, value: &Value| {
+        shown.fields.get(name) == Some(value)
+            || name == "language" && value.as_str() == shown.language.as_deref()
+    };
+    let rest = metadata.iter().filter(|(name, value)| !is_shown(name, value));
+    print_members("metadata ", rest.map(member), out);
     out.line("");
     out.text(shown.text.trim_end());
+}
+
+/// Parts of a header, as many on a line as it holds.
+fn print_members(label: &str, parts: impl Iterator<Item = String>, out: &mut Output) {
+    let mut line = String::new();
+    for part in parts {
+        let part = one_line(&part);
+        if line.is_empty() {
+            line = format!("  {label}{part}");
+        } else if line.width() + part.width() + 3 <= MEMBERS {
+            line.extend(["   ", &part]);
+        } else {
+            out.line(&line);
+            line = format!("  {:1$}{part}", "", label.len());
+        }
+    }
+    if !line.is_empty() {
+        out.line(line);
+    }
 }
 
 /// A line of counts, and the text in its tokens, cut by `|`.

@@ -1,14 +1,15 @@
 //! `corpusdb duplicates`: shows removed documents and their matches, in numbers, as a list, or for one document.
 
-use super::duplicates_text::{pair_line, print_diff, print_document, print_matrix, print_summary};
+use super::duplicates_text::{
+    SummaryAnswer, pair_line, print_diff, print_document, print_matrix, print_summary,
+};
 use crate::cli::find;
-use crate::cli::output::{self, Output};
+use crate::cli::output::{self, Output, policy_name, shown_path};
 use crate::cli::session::{on_disk, parse_document};
 use crate::cli::verb::{ExitStatus, PythonMethod, Report, Verb, VerbCall};
 use anyhow::ensure;
 use corpusdb::duplicates::{
     DiffPart, DocumentDuplicates, DuplicatePair, DuplicatesMatrix, DuplicatesOptions,
-    DuplicatesSummary,
 };
 use corpusdb::pages::{self, DuplicatesPage, corpus_title};
 use corpusdb::report::ReportOptions;
@@ -21,8 +22,9 @@ const PAGED: usize = 100;
 
 /// Show which duplicates were removed, and what each matched.
 ///
-/// Without a document: duplicates by source and source of the witness, by similarity, by size of cluster, and the
-/// largest clusters with an example. With one: what it matched, the bands they share, its cluster.
+/// Without a document: duplicates by source (`by`: all groups, else the 12 that lost most), by similarity and by size of
+/// cluster, and the largest clusters, each with its least similar member. With one: what it matched, the bands they
+/// share, its cluster.
 #[derive(clap::Args)]
 pub(super) struct DuplicatesArgs {
     /// One document, by id or key: shows what it matched or, if it is kept, what it removed.
@@ -64,7 +66,7 @@ pub(super) struct DuplicatesArgs {
 #[serde(untagged)]
 pub(super) enum DuplicatesAnswer {
     /// In numbers.
-    Summary(Box<DuplicatesSummary>),
+    Summary(Box<SummaryAnswer>),
     /// By group of the removed and of their witnesses.
     Matrix(Box<DuplicatesMatrix>),
     /// Documents among their duplicates.
@@ -118,8 +120,14 @@ threshold: a chain of similar documents connects the two. Exit code 1 when no do
             let page = DuplicatesPage::new(&found, stored, &corpus_title(corpus.path()));
             pages::write_page(file, &pages::page(&page)?)?;
         }
+        let all = !self.by.is_empty();
         let options = DuplicatesOptions { largest, source: self.source, by: self.by };
-        Ok(DuplicatesAnswer::Summary(Box::new(corpus.duplicates_summary(&options)?)))
+        Ok(DuplicatesAnswer::Summary(Box::new(SummaryAnswer {
+            summary: corpus.duplicates_summary(&options)?,
+            policy: policy_name(corpus.view().policy()),
+            corpus: shown_path(&corpus.path().to_string_lossy()).to_owned(),
+            all,
+        })))
     }
 }
 

@@ -1,15 +1,22 @@
 //! Prints duplicates for people: in numbers, as a matrix, of one document, and the differences of two texts.
 
-use crate::cli::output::{Output, Paint};
+use crate::cli::output::{Output, Paint, eighths};
 use corpusdb::duplicates::{
     ClosePair, DiffPart, DocumentDuplicates, DuplicatePair, DuplicatesMatrix, DuplicatesSummary,
-    GroupLoss, LargeCluster, Similarities,
+    GroupLoss, LargeCluster, RemovedCount, Similarities, SimilarityBin, SourceLoss,
 };
-use corpusdb::show::{number, percent, size};
+use corpusdb::show::{count, number, percent, percent_of, share, size};
+use serde::Serialize;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use unicode_width::UnicodeWidthStr;
 
-/// Pairs of sources listed.
-const PAIRS: usize = 20;
+/// Groups of the summary with a line of their own.
+const GROUPS: usize = 12;
+/// Characters shown at either end of a long line that both texts have.
+const EQUAL: usize = 80;
+/// Columns of a bar.
+const BAR: usize = 16;
 /// The longest name that heads a column; for longer ones columns are numbered.
 const LONGEST: usize = 16;
 /// Columns for the group of a line and its counts.
@@ -30,120 +37,138 @@ pub(super) fn pair_line(pair: &DuplicatePair) -> String {
     )
 }
 
-pub(super) fn print_summary(found: &DuplicatesSummary, out: &mut Output) {
-    out.line(format!("policy: {}", found.policy));
-    if let Some(source) = &found.source {
-        out.line(format!("of source {source} alone:"));
-    }
-    out.line(format!("documents: {}, {} kept", number(found.documents), number(found.kept)));
-    let removed: Vec<String> = found
-        .removed
-        .iter()
-        .map(|count| format!("{} {}", number(count.documents), count.kind))
-        .collect();
-    out.line(match removed.is_empty() {
-        true => "not kept: none".to_owned(),
-        false => format!("not kept: {}", removed.join(", ")),
+/// The summary, and how it is shown.
+#[derive(Serialize, schemars::JsonSchema)]
+#[serde(transparent)]
+#[schemars(inline)]
+pub(super) struct SummaryAnswer {
+    pub(super) summary: DuplicatesSummary,
+    /// The short name of the policy.
+    #[serde(skip)]
+    pub(super) policy: String,
+    /// The corpus, as a command names it.
+    #[serde(skip)]
+    pub(super) corpus: String,
+    /// Whether every group has a line.
+    #[serde(skip)]
+    pub(super) all: bool,
+}
+
+pub(super) fn print_summary(answer: &SummaryAnswer, out: &mut Output) {
+    let SummaryAnswer { summary: found, policy, corpus, .. } = answer;
+    let of = found.source.as_ref().map(|name| format!(" of {name}")).unwrap_or_default();
+    let (duplicates, others): (Vec<_>, Vec<_>) =
+        found.removed.iter().partition(|count| matches!(count.kind, "exact" | "near"));
+    let kinds = |counts: &[&RemovedCount]| -> String {
+        let kinds =
+            counts.iter().map(|count| format!("{} {}", number(count.documents), count.kind));
+        kinds.collect::<Vec<_>>().join(", ")
+    };
+    let removed = duplicates.iter().map(|count| count.documents).sum();
+    out.line(match removed {
+        0 => format!("no duplicates{of} ({policy})"),
+        _ => format!(
+            "{}{of} in {}: {} ({policy})",
+            count(removed, "duplicate", "duplicates"),
+            count(found.clusters, "cluster", "clusters"),
+            kinds(&duplicates)
+        ),
     });
-    if found.sources.is_empty() {
-        return out.line("no duplicates");
+    let kept = format!("{} of {} documents kept", number(found.kept), number(found.documents));
+    let others = if others.is_empty() { String::new() } else { format!("; {}", kinds(&others)) };
+    out.line(format!("{kept}{others}"));
+    if removed == 0 {
+        return;
     }
-    let by = found.by.as_str();
-    out.line(format!("duplicates by {by}:"));
-    let rows = found.sources.iter().map(|source| {
-        vec![
-            source.source.clone(),
-            number(source.documents),
-            number(source.removed),
-            percent(source.share),
-            size(source.removed_bytes),
-            percent(source.share_bytes),
-        ]
-    });
-    out.table(&[by, "documents", "removed", "share", "text removed", "share"], rows);
-    print_pairs(found, out);
+    out.line("");
+    print_groups(found, answer.all, out);
+    out.line("");
     print_similarities(&found.similarity, out);
-    out.line(format!("clusters: {}", number(found.clusters)));
-    let rows = found.cluster_sizes.iter().map(|bin| {
-        let sizes = if bin.from == bin.to {
-            number(bin.to)
-        } else {
-            format!("{}-{}", number(bin.from), number(bin.to))
-        };
-        vec![sizes, number(bin.clusters), number(bin.documents)]
+    let sizes = found.cluster_sizes.iter().map(|bin| {
+        let to = number(bin.to);
+        let sizes = if bin.from == bin.to { to } else { format!("{}-{to}", number(bin.from)) };
+        format!("{} of {sizes}", number(bin.clusters))
     });
-    out.table(&["size", "clusters", "documents"], rows);
+    let sizes: Vec<String> = sizes.collect();
+    out.line(format!("sizes of clusters: {}", sizes.join(", ")));
+    out.line("");
     if !found.largest.is_empty() {
-        out.line("largest clusters, each with its least similar pair:");
+        let head = ["largest clusters", "documents", "source", "id", "least similar"];
+        out.table(&head, found.largest.iter().map(cluster_cells));
     }
-    found.largest.iter().for_each(|cluster| print_cluster(cluster, out));
-}
-
-/// The most frequent pairs of sources, one a line.
-fn print_pairs(found: &DuplicatesSummary, out: &mut Output) {
-    out.line(format!("duplicates by {0} and {0} of the witness:", found.by));
-    let rows = found.source_pairs.iter().take(PAIRS).map(|pair| {
-        vec![
-            format!("{} <- {}", pair.witness_source, pair.source),
-            number(pair.documents),
-            number(pair.exact),
-            size(pair.bytes),
-            percent(pair.share),
-            percent(pair.share_bytes),
-        ]
-    });
-    let of_its = format!("of its {}", found.by);
-    let head = ["witness <- removed", "removed", "exact", "text", &of_its, "of its text"];
-    out.table(&head, rows);
-    match found.source_pairs.get(PAIRS..).unwrap_or_default() {
-        [] => {}
-        more => {
-            let documents: u64 = more.iter().map(|pair| pair.documents).sum();
-            out.line(format!(
-                "  {} more pairs with {} documents: --matrix shows all, --source those of one source",
-                more.len(),
-                number(documents)
-            ))
-        }
-    }
-}
-
-fn print_similarities(found: &Similarities, out: &mut Output) {
-    out.line("similarity to the witness:");
-    let mut rows = Vec::new();
-    for bin in &found.bins {
-        rows.push((format!("{:.2}-{:.2}", bin.from, bin.to), bin.documents));
-    }
-    rows.push(("1, other bytes".to_owned(), found.same_shingles));
-    rows.push(("1, equal bytes".to_owned(), found.exact));
-    let most = rows.iter().map(|(_, documents)| *documents).max().unwrap_or(0).max(1);
-    let rows = rows.into_iter().map(|(bin, documents)| {
-        // At least one mark where there is anything.
-        let marks = usize::try_from((documents * 30).div_ceil(most)).unwrap_or(30);
-        vec![bin, number(documents), format!("{:<30}", "#".repeat(marks))]
-    });
-    out.table(&["similarity", "documents", ""], rows)
-}
-
-fn print_cluster(cluster: &LargeCluster, out: &mut Output) {
-    let sources: Vec<String> = cluster
-        .sources
-        .iter()
-        .map(|source| format!("{} {}", number(source.documents), source.source))
-        .collect();
     out.line(format!(
-        "  cluster {} {} ({}): {} documents: {}",
-        cluster.id,
-        cluster.key,
-        cluster.source,
-        number(cluster.size),
-        sources.join(", ")
+        "pairs     corpusdb duplicates {corpus} ID --diff; all: --list, counts: --matrix"
     ));
-    if let Some(example) = &cluster.example {
-        out.line(format!("    {}", pair_line(&example.pair)));
-        out.line(format!("      kept:    {}", example.witness_excerpt));
-        out.line(format!("      removed: {}", example.excerpt));
+}
+
+/// What duplicates take from the groups, most first.
+fn print_groups(found: &DuplicatesSummary, all: bool, out: &mut Output) {
+    let mut groups: Vec<&SourceLoss> = found.sources.iter().collect();
+    groups.sort_by_key(|group| Reverse(group.removed));
+    let own = if all || groups.len() <= GROUPS + 1 { groups.len() } else { GROUPS };
+    let (own, more) = groups.split_at(own);
+    let row = |name: String, groups: &[&SourceLoss]| {
+        let sum = |of: fn(&SourceLoss) -> u64| groups.iter().map(|group| of(group)).sum::<u64>();
+        let (removed, documents) = (sum(|of| of.removed), sum(|of| of.documents));
+        let (removed_bytes, bytes) = (sum(|of| of.removed_bytes), sum(|of| of.bytes));
+        vec![
+            name,
+            number(documents),
+            number(removed),
+            percent_of(removed, documents),
+            size(removed_bytes),
+            percent_of(removed_bytes, bytes),
+        ]
+    };
+    let more = (!more.is_empty()).then(|| row(format!("{} more", more.len()), more));
+    let rows = own.iter().map(|group| row(group.source.clone(), &[*group])).chain(more);
+    out.table(&[&found.by, "documents", "removed", "of them", "text removed", "of it"], rows);
+}
+
+/// A bar for each step of similarity, in two columns.
+fn print_similarities(found: &Similarities, out: &mut Output) {
+    let step = |bin: &SimilarityBin| {
+        let name = match bin.from {
+            0.0 => format!("<{:.2}", bin.to),
+            from => format!("{from:.2}"),
+        };
+        (name.replacen("0.", ".", 1), bin.documents)
+    };
+    let equal = (found.same_shingles > 0).then(|| ("1".to_owned(), found.same_shingles));
+    let bars: Vec<(String, u64)> = found.bins.iter().map(step).chain(equal).collect();
+    let most = bars.iter().map(|(_, documents)| *documents).max().unwrap_or(0);
+    if most == 0 {
+        return;
     }
+    let figures = number(most).len();
+    let drawn = |(name, documents): &(String, u64)| {
+        let bar = eighths(share(*documents, most), BAR);
+        let gap = " ".repeat(BAR - bar.width());
+        format!("{name:>4} {bar}{gap} {:>figures$}", number(*documents))
+    };
+    out.line("near duplicates by similarity to the kept document");
+    let lines = bars.len().div_ceil(2);
+    for at in 0..lines {
+        let cells: Vec<String> = bars.iter().skip(at).step_by(lines).map(drawn).collect();
+        out.line(format!("  {}", cells.join("     ")));
+    }
+}
+
+/// A large cluster, with its member that is least similar to the document it matched.
+fn cluster_cells(cluster: &LargeCluster) -> Vec<String> {
+    let others = cluster.sources.iter().filter(|of| of.source != cluster.source).count();
+    let others = if others == 0 { String::new() } else { format!(" and {others} more") };
+    let least = cluster.example.as_ref().map(|example| {
+        let pair = &example.pair;
+        format!("{} at {:.3}", pair.id, pair.jaccard)
+    });
+    vec![
+        cluster.key.clone(),
+        number(cluster.size),
+        format!("{}{others}", cluster.source),
+        cluster.id.to_string(),
+        least.unwrap_or_default(),
+    ]
 }
 
 /// Lines are groups that lost documents, columns are groups of the witnesses.
@@ -244,7 +269,23 @@ pub(super) fn print_document(found: &DocumentDuplicates, out: &mut Output) {
         cluster.source
     ));
     for member in &cluster.members {
-        out.line(format!("    {}, {}", pair_line(&member.pair), bands(member, found.bands)));
+        let pair = &member.pair;
+        let of = match pair.witness == cluster.id {
+            true => String::new(),
+            false => format!(" <- {}", pair.witness),
+        };
+        out.line(format!(
+            "    {:.3} {:5}  {} {} ({}){of}{}",
+            pair.jaccard,
+            pair.kind,
+            pair.id,
+            pair.key,
+            pair.source,
+            match member.shared_bands.len() {
+                0 => String::new(),
+                shared => format!(", {shared} bands"),
+            }
+        ));
         if member.pair.id != found.id {
             print_close(member, out);
         }
@@ -321,8 +362,24 @@ fn shorten(text: &str) -> String {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     match lines.as_slice() {
         [first, .., last] if lines.len() > 6 => {
-            format!("{first}… {} equal lines …\n{last}", lines.len() - 2)
+            let equal = lines.len() - 2;
+            format!("{}… {equal} equal lines …\n{}", shorten_line(first), shorten_line(last))
         }
-        _ => text.to_owned(),
+        lines => lines.iter().map(|line| shorten_line(line)).collect(),
+    }
+}
+
+/// The beginning and end of a long line.
+fn shorten_line(line: &str) -> String {
+    let places: Vec<usize> = line.char_indices().map(|(at, _)| at).collect();
+    let ends = places.get(EQUAL).zip(places.len().checked_sub(EQUAL).and_then(|at| places.get(at)));
+    match ends {
+        Some((head, tail)) if places.len() > 3 * EQUAL => format!(
+            "{} … {} equal characters … {}",
+            line.get(..*head).unwrap_or_default(),
+            places.len() - 2 * EQUAL,
+            line.get(*tail..).unwrap_or_default()
+        ),
+        _ => line.to_owned(),
     }
 }

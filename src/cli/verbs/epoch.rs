@@ -184,11 +184,12 @@ impl Report for PlanAnswer {
     fn print(&self, out: &mut Output) {
         let Self { number: plan_number, hash, plan, undecided_documents, marked } = self;
         out.line(format!(
-            "plan {plan_number}: {} {} an epoch from {} sources, snapshot {}, hash {hash}",
+            "plan {plan_number}: {} {} an epoch from {} sources, snapshot {}, hash {}",
             number(plan.budget),
             plan.recipe.mix.unit.name(),
             plan.sources.len(),
-            plan.snapshot.name
+            plan.snapshot.name,
+            short_hash(hash)
         ));
         if let Some(undecided) = undecided_documents {
             out.line(format!("holdout: {} documents are on neither side", number(*undecided)));
@@ -267,26 +268,30 @@ impl ListRow for PlanRow {
         if plans.is_empty() {
             return out.note("there is no plan; `corpusdb epoch plan` makes one");
         }
-        let short = |hash: &str| hash.chars().take(12).collect::<String>();
         let word = |word: &Option<String>| word.clone().unwrap_or_else(|| "-".to_owned());
         let amount = |count: Option<u64>| count.map_or_else(|| "-".to_owned(), number);
         let row = |plan: &Self| {
             vec![
                 plan.number.to_string(),
-                short(&plan.hash),
+                short_hash(&plan.hash),
                 plan.snapshot.clone(),
                 plan.sources.to_string(),
                 amount(plan.budget),
                 amount(plan.capacity),
                 word(&plan.pack),
                 word(&plan.order),
-                short(&word(&plan.parent)),
+                short_hash(&word(&plan.parent)),
             ]
         };
         let head =
             ["plan", "hash", "snapshot", "sources", "budget", "row", "pack", "order", "parent"];
         out.table(&head, plans.iter().map(row));
     }
+}
+
+/// As much of a hash as tells plans apart.
+fn short_hash(hash: &str) -> String {
+    hash.chars().take(12).collect()
 }
 
 fn hexadecimal(hash: &[u8]) -> String {

@@ -3,7 +3,7 @@
 use super::epoch::{
     EpochShards, RECIPE_OR_PLAN, note_removed, plan_number, planned, read_recipe, refuse_removed,
 };
-use crate::cli::output::Output;
+use crate::cli::output::{Output, shown_path};
 use crate::cli::record::{OnRecord, RecordArgs};
 use crate::cli::session::{now, on_disk};
 use crate::cli::verb::{CorpusPath, ExitStatus, Manners, PythonMethod, Report, Verb, VerbCall};
@@ -38,8 +38,22 @@ pub(super) struct EpochExplainArgs {
     /// batch.
     #[arg(long)]
     sweep: bool,
+    /// Show all sources and columns, and every setting of the recipe with the defaults.
+    #[arg(long)]
+    settings: bool,
     #[command(flatten)]
     shards: EpochShards,
+}
+
+/// What an epoch will contain, with what is shown of it.
+#[derive(Serialize, schemars::JsonSchema)]
+#[serde(transparent)]
+#[schemars(inline)]
+pub(super) struct ExplainAnswer {
+    explanation: Box<Explanation>,
+    /// The command that shows the settings; none where they are shown.
+    #[serde(skip)]
+    settings: Option<String>,
 }
 
 impl Verb for EpochExplainArgs {
@@ -47,13 +61,14 @@ impl Verb for EpochExplainArgs {
     const PYTHON: PythonMethod = PythonMethod::ByHand("Plan.explain");
     const EXAMPLES: &[&str] = &[
         "corpusdb epoch explain crawl recipe.toml",
+        "corpusdb epoch explain crawl 1 --settings",
         "corpusdb epoch explain crawl 1 --html plan.html",
         "corpusdb epoch explain crawl grouped.toml --steps 2 --sweep",
     ];
     const NOTES: &str = RECIPE_OR_PLAN;
     const MANNERS: Manners = Manners::STOPS;
     type On = CorpusPath;
-    type Report = Explanation;
+    type Report = ExplainAnswer;
 
     fn run(self, path: &Path, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         let corpus = self.shards.open(path, call)?;
@@ -70,16 +85,29 @@ impl Verb for EpochExplainArgs {
             let page = PlanPage::new(&explanation, &corpus_title(path));
             pages::write_page(file, &pages::page(&page)?)?;
         }
-        Ok(explanation)
+        let shown = path.to_string_lossy();
+        let command =
+            || format!("corpusdb epoch explain {} {} --settings", shown_path(&shown), self.what);
+        let settings = (!self.settings).then(command);
+        Ok(ExplainAnswer { explanation: Box::new(explanation), settings })
     }
 }
 
-impl Report for Explanation {
+impl Report for ExplainAnswer {
     const TYPE: &'static str = "explanation";
 
     fn print(&self, out: &mut Output) {
-        out.line(self.to_string().trim_end());
-        out.line(format!("\nevery setting:\n{}", self.recipe.trim_end()));
+        let Self { explanation, settings } = self;
+        match settings {
+            Some(command) => {
+                out.line(explanation.to_string());
+                out.line(format!("settings  {command}"));
+            }
+            None => {
+                out.line(format!("{explanation:#}"));
+                out.line(format!("\nevery setting:\n{}", explanation.recipe.trim_end()));
+            }
+        }
     }
 }
 

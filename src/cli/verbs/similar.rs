@@ -7,17 +7,19 @@ use crate::cli::verb::{ExitStatus, PythonMethod, Report, Verb, VerbCall};
 use anyhow::{Context as _, ensure};
 use corpusdb::Corpus;
 use corpusdb::duplicates::{SimilarDocument, SimilarOptions, SimilarReport, SimilarTo};
-use corpusdb::show::{number, probability};
+use corpusdb::show::{count, number, percent, probability};
 use corpusdb::text_file::decode_text;
 use serde::Serialize;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use unicode_width::UnicodeWidthStr;
 
 /// Find stored documents similar to a text or to a stored one.
 ///
 /// Nothing is ingested. The text is normalised and sketched by the corpus's policy; documents that share a band with it are ranked by their
-/// exact similarity. A document below the threshold may share no band; the answer shows the probability that it is
-/// found as `found with` (`dedup explain` has the whole curve).
+/// exact similarity, a line each: the similarity, the id, its standing or whether the policy would call it a duplicate,
+/// its source and key. A document below the threshold may share no band: `long` shows the probability that it is found
+/// as `found with` (`dedup explain` has the whole curve).
 #[derive(clap::Args)]
 pub(super) struct SimilarArgs {
     /// A stored document, by id or key; `-` reads a text from standard input.
@@ -41,6 +43,9 @@ pub(super) struct SimilarArgs {
     /// Only documents of this source.
     #[arg(long, value_name = "NAME")]
     source: Option<String>,
+    /// Show of each how much it shares with the text, how likely it was to be found, and its beginning.
+    #[arg(long)]
+    long: bool,
 }
 
 /// Documents similar to a text; nothing where the named document is not there.
@@ -52,6 +57,8 @@ pub(super) struct SimilarAnswer {
     /// Tokens of a shingle.
     #[serde(skip)]
     shingle: u32,
+    #[serde(skip)]
+    long: bool,
 }
 
 impl Verb for SimilarArgs {
@@ -60,7 +67,7 @@ impl Verb for SimilarArgs {
         PythonMethod::Mixed("Corpus.similar", &["document", "key", "text", "file", "k"]);
     const EXAMPLES: &[&str] = &[
         "corpusdb similar crawl 42",
-        "corpusdb similar crawl --file page.txt -k 3",
+        "corpusdb similar crawl --file page.txt -k 3 --long",
         "corpusdb similar crawl --text \"to be or not to be that is the question\" --all",
         "curl -s https://example.org/page.txt | corpusdb similar crawl -",
     ];
@@ -94,7 +101,7 @@ Exit code 1 when nothing is found.";
                 newest.map(|document| corpus.similar(document, &options)).transpose()?
             }
         };
-        Ok(SimilarAnswer { report, shingle })
+        Ok(SimilarAnswer { report, shingle, long: self.long })
     }
 }
 
@@ -137,16 +144,23 @@ impl Report for SimilarAnswer {
                 "the text has {} tokens, fewer than a shingle of {}: only documents with exactly these tokens are found",
                 report.tokens, self.shingle
             )),
-            _ => out.note(format!(
-                "{} tokens, {} shingles; candidates in {} buckets: {}, read in full: {}; a document {} similar is found with probability {}",
-                number(report.tokens.into()),
-                number(report.shingles),
-                number(report.buckets),
-                number(report.candidates),
-                number(report.verified),
-                report.threshold,
-                probability(report.found_at_threshold)
-            )),
+            _ => {
+                if self.long {
+                    out.note(format!(
+                        "the text has {} tokens and {} shingles, in {} buckets",
+                        number(report.tokens.into()),
+                        number(report.shingles),
+                        number(report.buckets)
+                    ));
+                }
+                out.note(format!(
+                    "{} of {} compared; {} of documents {} similar are candidates",
+                    number(report.verified),
+                    count(report.candidates, "candidate", "candidates"),
+                    percent(report.found_at_threshold),
+                    report.threshold
+                ));
+            }
         }
         if report.capped > 0 {
             out.note(format!(
@@ -164,7 +178,7 @@ impl Report for SimilarAnswer {
         if report.found.is_empty() {
             out.note("nothing similar found");
         }
-        report.found.iter().for_each(|document| print_similar(document, out));
+        print_similar(&report.found, self.long, out);
     }
 
     fn json(&self, _: Option<bool>) -> serde_json::Result<String> {
@@ -179,24 +193,38 @@ impl Report for SimilarAnswer {
     }
 }
 
-fn print_similar(found: &SimilarDocument, out: &mut Output) {
-    let standing = match found.standing {
-        "kept" => String::new(),
-        standing => format!(" {standing}"),
+/// A line a document, the parts below one another; with `long` also what it shares, and its beginning.
+fn print_similar(found: &[SimilarDocument], long: bool, out: &mut Output) {
+    let state = |found: &SimilarDocument| match (found.standing, found.duplicate) {
+        ("kept", true) => "duplicate",
+        (standing, _) => standing,
     };
-    let estimate = found.estimate.map(|estimate| format!(", estimated {estimate:.3}"));
-    let duplicate = if found.duplicate { " duplicate" } else { "" };
-    out.line(format!(
-        "{:.3}  {} {} ({}){standing}{duplicate}",
-        found.jaccard, found.id, found.key, found.source
-    ));
-    out.line(format!(
-        "       it contains {:.1} % of the text, the text {:.1} % of it{}; {} bands shared, found with {}",
-        found.containment_text * 100.0,
-        found.containment_document * 100.0,
-        estimate.unwrap_or_default(),
-        found.shared_bands,
-        probability(found.detection)
-    ));
-    out.line(format!("       {}", found.beginning));
+    let width =
+        |part: &dyn Fn(&SimilarDocument) -> usize| found.iter().map(part).max().unwrap_or(0);
+    let ids = width(&|found| found.id.to_string().len());
+    let states = width(&|found| state(found).len());
+    let sources = width(&|found| found.source.width());
+    for found in found {
+        let gap = " ".repeat(sources - found.source.width());
+        let line = format!(
+            "{:.3}  {:>ids$}  {:states$}  {}{gap}  ",
+            found.jaccard,
+            found.id,
+            state(found),
+            found.source
+        );
+        out.line_to_key(&line, &found.key);
+        if long {
+            let estimate = found.estimate.map(|estimate| format!(", estimated {estimate:.3}"));
+            out.line(format!(
+                "       it contains {:.1} % of the text, the text {:.1} % of it{}; {} bands shared, found with {}",
+                found.containment_text * 100.0,
+                found.containment_document * 100.0,
+                estimate.unwrap_or_default(),
+                found.shared_bands,
+                probability(found.detection)
+            ));
+            out.line(format!("       {}", found.beginning));
+        }
+    }
 }

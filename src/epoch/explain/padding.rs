@@ -9,7 +9,7 @@ use crate::epoch::pack::LengthHistogram;
 use crate::epoch::plan::{PlanHeader, narrow, ratio};
 use crate::epoch::recipe::OrderKind;
 use crate::epoch::run::{EpochIndex, OpenPlan};
-use model::show::{count, number};
+use model::show::number;
 use serde::Serialize;
 use std::fmt;
 
@@ -157,25 +157,20 @@ pub(super) fn ln_factorial(n: u64) -> f64 {
 
 impl fmt::Display for DocumentPadding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let cost = |of: &PaddingCost| {
-            let (places, pads) =
-                (count(of.places, "place", "places"), count(of.pads, "pad", "pads"));
-            format!("{places}, {pads} ({:.2} %)", of.percent)
-        };
         let (longest, length) = (&self.to_longest, &self.to_row_length);
-        writeln!(
+        write!(
             f,
-            "one document a row: {} to the longest of {}; {} to the row length",
-            cost(longest),
+            "one document a row: {:.2} % pads to the longest of {}, {:.2} % to the row length",
+            longest.percent,
             number(self.batch_rows),
-            cost(length)
+            length.percent
         )?;
         if self.instead.is_empty() {
             return Ok(());
         }
-        writeln!(
+        write!(
             f,
-            "{} gives {:.2} times the tokens a step of padding to the longest, {:.2} of padding to the row length",
+            "; {} gives {:.2} and {:.2} times the tokens a step",
             self.instead, longest.gain, length.gain
         )
     }

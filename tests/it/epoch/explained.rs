@@ -55,13 +55,42 @@ corpusdb_test!(the_first_epoch_that_has_a_batch_is_explained, WordCorpus::of(&[6
         assert_eq!((&source["rows"], &source["epoch_tokens"]), (&json!(4), &json!(24)));
         assert_eq!(source["repeats"]["epoch"]["tokens"], 6);
         let text = t.scratch.run(&format!("epoch explain corpus {what}"));
-        text.prints(&["epoch 1, the first whose rows fill a batch: 4 rows, 24 real tokens"]);
+        text.prints(&[
+            "   4 rows of 6   1 step of 4   ",
+            "24 real tokens of ",
+            "epoch     1, the first whose rows fill a batch\n",
+        ]);
     }
     assert_eq!(t.scratch.run("epoch stream corpus 1 --epoch 1").json_lines().len(), 4);
     t.scratch.ran("epoch stream corpus 1").fails(&["epoch 0 has no rows"]);
     // Where none has, it says so of the first.
     t.recipe("r.toml", &format!("{recipe}[[source]]\nname = \"web\"\n"));
     t.scratch.ran("epoch explain corpus r.toml").fails(&["epoch 0 has no rows"]);
+});
+
+// The answer was wider than a terminal, and said the same of each source.
+corpusdb_test!(an_explanation_of_many_sources_fits, WordCorpus::of(&[3]), |mut t| {
+    let name = |at: usize| format!("a-source-with-a-name-of-more-than-forty-letters-{at}");
+    let mut sources = String::new();
+    for at in 0..14 {
+        t.add(&name(at), &[9, 5]);
+        sources += &format!("[[source]]\nname = \"{}\"\nweight = 1\n", name(at));
+    }
+    t.recipe(
+        "r.toml",
+        &format!("[tokenizer.specials]\neos = \"<eos>\"\n[pack]\nlength = 6\n{sources}"),
+    );
+    let short = t.scratch.run("epoch explain corpus r.toml").stdout;
+    let table: Vec<&str> =
+        short.lines().skip_while(|line| !line.starts_with("source")).take(14).collect();
+    assert!(table.iter().all(|line| line.chars().count() <= 80), "{short}");
+    assert!(table[1].starts_with('…') && table[12].contains("letters-11 "), "{short}");
+    let rest: Vec<&str> = table[13].split_whitespace().take(3).collect();
+    assert_eq!(rest, ["2", "more", "4"], "{short}");
+    assert_eq!(short.matches("14 documents of 14 sources are cut and end").count(), 1, "{short}");
+    let whole = t.scratch.run("epoch explain corpus r.toml --settings").stdout;
+    assert!((0..14).all(|at| whole.contains(&format!("\n{} ", name(at)))), "{whole}");
+    assert_contains(&whole, &["  packed", "  dropped", "every setting:\nversion = 1\n"]);
 });
 
 // Documents that are longer than a row, and left out, were counted among those that come again.

@@ -10,6 +10,7 @@ use crate::support::{
     sql,
 };
 use corpusdb::dedup::{KeepOrder, MatchKind};
+use corpusdb::show::number;
 use corpusdb::{Context, Corpus, DocId};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
@@ -169,7 +170,15 @@ corpusdb_test!(explain_accounts_for_documents_left_out, EpochCorpus::holding(90)
     assert_eq!((documents["removed"], documents["suite"], documents["null"]), (1, 1, null));
     let reasons = ["holdout", "min_tokens", "not_owed", "null", "removed", "suite", "where"];
     assert_eq!(documents.into_keys().collect::<Vec<_>>(), reasons);
-    assert!(text.contains(&format!("web: left out {null} documents of")), "{text}");
+    let of_both = explained["sources"].as_array().unwrap().iter();
+    let of_both = of_both.flat_map(|source| source["left_out"].as_array().unwrap());
+    let of_both = of_both.filter(|of| of["reason"] == "null").map(|of| numbers(of, names));
+    let [documents, tokens] =
+        of_both.fold([0, 0], |sums, of| [sums[0] + of[0], sums[1] + of[1]]).map(number);
+    assert!(
+        text.contains(&format!("{documents} documents of {tokens} tokens, null in where\n")),
+        "{text}"
+    );
 });
 
 // ----

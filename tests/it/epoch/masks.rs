@@ -354,7 +354,7 @@ corpusdb_test!(explain_lists_trained_and_ignored_spans, place(true), |place| {
     assert!(untrained > 0 && told.untrained_tokens == untrained);
     assert!(told.weighted_tokens > 0 && !told.ignore_loss);
     assert!(told.to_string().contains(&format!(
-        "loss: by the masks and weights of documents, {} of",
+        "loss      by the masks and weights of documents, {} of",
         number(untrained)
     )));
     let ignored = explain("format = \"megatron\"\nignore_loss = true");

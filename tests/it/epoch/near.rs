@@ -410,7 +410,8 @@ corpusdb_test!(a_plan_draws_some_of_each_cluster, |t| {
     assert_eq!(documents("three.toml"), 5);
     let number = planned["number"].as_u64().unwrap();
     let explained = t.run(&format!("epoch explain c {number}"));
-    explained.prints(&["web: + 3 near duplicates of 2 clusters, 90 tokens (select.per_cluster)"]);
+    explained
+        .prints(&["note      + 3 near duplicates of 2 clusters, 90 tokens (select.per_cluster)"]);
     assert_eq!(plan("three.toml")["hash"], planned["hash"]);
     plan("many.toml");
     assert_eq!(documents("many.toml"), 7);

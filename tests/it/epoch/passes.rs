@@ -339,7 +339,7 @@ corpusdb_test!(documents_that_come_again_are_counted, WordCorpus::of(&[6, 4]), |
     let text = t.scratch.run("epoch explain corpus r.toml").stdout;
     assert!(
         text.contains(
-            "web: 4 documents come more than once in the epoch, 44 tokens again; \
+            "repeats   4 documents come more than once in the epoch, 44 tokens again; \
              with near copies as one document 2, 56 tokens again\n"
         ),
         "{text}"

@@ -515,7 +515,7 @@ corpusdb_test!(explanations_and_manifests_agree, EpochCorpus::holding(240), |pla
         .map(|source| source["rows"].as_u64().unwrap())
         .sum();
     assert_eq!(built["manifest"]["totals"]["rows"], rows);
-    let text = place.recipe("explain", &recipe, &[]).good().stdout;
+    let text = place.recipe("explain", &recipe, &["--settings"]).good().stdout;
     for word in ["web", "books", "code", "best-fit", "128"] {
         assert!(text.contains(word), "no {word} in\n{text}");
     }

@@ -81,16 +81,14 @@ corpusdb_test!(a_summary_counts_every_duplicate_once, FamilyCorpus::new(), |plac
 
     let text = corpusdb(&["duplicates", &place.corpus]).good().stdout;
     for line in [
-        "documents: 13, 5 kept",
-        "not kept: 1 exact, 5 near, 1 superseded, 1 empty",
-        "books <- web",
-        "54.5 %",
-        "0.90-0.92",
-        "clusters: 3",
-        "cluster 0 a (books): 5 documents: 4 web, 1 books",
-        // Where the two part: their beginnings are the same.
-        "      removed: …",
-        " other50 ",
+        "6 duplicates in 3 clusters: 1 exact, 5 near (web, .80)\n5 of 13 documents kept; 1 superseded, 1 empty\n",
+        "  web            11        6   54.5 %",
+        "   .80 ████████         1      .92                  0\n   .82                  0 ",
+        "      .98 ████████████████ 2\n   .88                  0        1 ████████         1\n",
+        "   .90 ████████         1\n",
+        "sizes of clusters: 2 of 2, 1 of 5-8\n",
+        "  a                         5  books and 1 more   0     5 at 0.905\n",
+        " ID --diff; all: --list, counts: --matrix\n",
     ] {
         assert!(text.contains(line), "no `{line}` in\n{text}");
     }
@@ -313,7 +311,9 @@ corpusdb_test!(a_corpus_without_duplicates_says_so, |scratch| {
     for mode in ["witness", "exact", "none"] {
         let corpus = format!("{corpus}-{mode}");
         init(&corpus, &["--mode", mode]);
-        corpusdb(&["duplicates", &corpus]).good().prints(&["documents: 0", "no duplicates"]);
+        corpusdb(&["duplicates", &corpus])
+            .good()
+            .prints(&["no duplicates (web, ", "0 of 0 documents kept"]);
         let list = corpusdb(&["duplicates", &corpus, "--list"]).good();
         assert_eq!((list.stdout.as_str(), list.stderr.as_str()), ("", "no duplicates\n"));
     }
@@ -365,8 +365,17 @@ corpusdb_test!(similar_documents_are_ranked_by_exact_similarity, FamilyCorpus::n
     assert_eq!((&first["standing"], &first["duplicate"]), (&json!("kept"), &json!(true)));
     assert_has(first, &json!({ "containment_text": 0.95, "containment_document": 0.95 }));
     let shown = corpusdb(&["similar", &place.corpus, "5"]).good();
-    assert!(shown.stdout.starts_with("0.905  0 a (books) duplicate\n"), "{shown}");
-    assert!(shown.stderr.contains("candidates in 32 buckets: 1, read in full: 1;"), "{shown}");
+    assert_eq!(shown.stdout, "0.905  0  duplicate  books  a\n");
+    assert_eq!(
+        shown.stderr,
+        "1 of 1 candidate compared; 99.7 % of documents 0.8 similar are candidates\n"
+    );
+    let long = corpusdb(&["similar", &place.corpus, "5", "--all", "--long"]).good();
+    assert!(
+        long.stdout.contains("0.905  2  exact      web    w2\n       it contains 95.0 %"),
+        "{long}"
+    );
+    assert!(long.stderr.contains("104 tokens and 100 shingles, in 32 buckets\n"), "{long}");
     assert_eq!(reader(&place.scratch.path("corpus")).view().documents(), 13, "nothing is ingested");
 });
 

@@ -384,7 +384,13 @@ corpusdb_test!(parts_of_the_card_stand_alone, place(), |(scratch, corpus)| {
         (scratch.arg("card.html"), scratch.arg("epoch.html"), scratch.arg("duplicates.html"));
     corpusdb(&["epoch", "plan", &corpus, &recipe]).good();
     let explained = corpusdb(&["epoch", "explain", &corpus, "1", "--html", &epoch]).good();
-    assert!(explained.stdout.contains("every setting:"));
+    let settings = format!("\nsettings  corpusdb epoch explain {corpus} 1 --settings\n");
+    assert!(explained.stdout.ends_with(&settings) && !explained.stdout.contains("[pack]"));
+    let all = corpusdb(&["epoch", "explain", &corpus, "1", "--settings"]).good().stdout;
+    assert!(
+        all.contains("\nevery setting:\nversion = 1\n") && !all.contains("--settings"),
+        "{all}"
+    );
     corpusdb(&["duplicates", &corpus, "--limit", "6", "--html", &duplicates]).good();
     corpusdb(&["report", &corpus, "--plan", "1", "-o", &card]).good();
     let read = |file: &str| std::fs::read_to_string(file).unwrap();
