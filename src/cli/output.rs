@@ -521,6 +521,14 @@ impl Paint {
     }
 }
 
+/// A bar of as many columns at most, drawn by eighths of one; what is more than nothing shows.
+pub(super) fn eighths(share: f64, columns: usize) -> String {
+    const PARTS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+    let all = (share.clamp(0.0, 1.0) * (columns * 8) as f64).round() as usize;
+    let all = all.max(usize::from(share > 0.0));
+    "█".repeat(all / 8) + PARTS.get(all % 8).unwrap_or(&"")
+}
+
 /// A path as people read it: one below the current folder without that.
 pub(super) fn shown_path(path: &str) -> &str {
     let Ok(here) = std::env::current_dir() else { return path };
@@ -584,6 +592,14 @@ mod tests {
             ]
         );
         assert!(lines.iter().all(|line| line.width() == 17), "{lines:?}");
+    }
+
+    #[test]
+    fn bars_are_drawn_by_eighths_of_a_column() {
+        let drawn = [0.0, 1e-9, 0.5, 0.53, 0.999, 1.0, 7.0].map(|share| eighths(share, 4));
+        assert_eq!(drawn, ["", "▏", "██", "██▏", "████", "████", "████"]);
+        let eight: Vec<String> = (1..=8).map(|n| eighths(f64::from(n) / 8.0, 1)).collect();
+        assert_eq!(eight.concat(), "▏▎▍▌▋▊▉█");
     }
 
     #[test]
