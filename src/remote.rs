@@ -13,5 +13,7 @@
 //! assert!(format!("{read:?}").contains("AWS_REGION"));
 //! ```
 
+#[doc(hidden)]
+pub use files::remote::without_secrets;
 #[doc(inline)]
 pub use files::remote::{ObjectStores, RemoteError};

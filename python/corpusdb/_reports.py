@@ -5133,7 +5133,7 @@ class RejectStats(Report):
     """The source into which they were ingested."""
 
     reason: str
-    """The reason, with `N` for each number in it but those of names; `(others)` behind 64 reasons of a source."""
+    """The reason, with `N` for each number of a place or a length; `(others)` behind 64 reasons of a source."""
 
     records: int
     """Records."""

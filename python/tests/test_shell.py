@@ -113,7 +113,7 @@ def test_statements_and_commands(shell: Terminal, tmp_path: Path) -> None:
     shell.ask("SELECT nope FROM documents;", "error: cannot run", "no column `nope`")
     written = tmp_path / "answer.csv"
     shell.ask(f".output {written}", "the next answer goes to")
-    shell.ask("SELECT 'x' AS a;", "1 rows, 4 B")
+    shell.ask("SELECT 'x' AS a;", "1 row, 4 B")
     assert written.read_text() == "a\nx\n"
     shell.ask("SELECT 'on the screen' AS a;", "| on the screen |")
     shell.leave(".quit\r")

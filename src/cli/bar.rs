@@ -1,31 +1,39 @@
 //! Draws progress on stderr: share, time left, rate.
 //!
 //! Nothing is drawn when stderr is not a terminal; notes are printed in any case. The most important figure comes
-//! first, since a narrow terminal cuts the end of the line.
+//! first, and the last ones are left out where a terminal is too narrow for all. A rate, and with it the time left, is
+//! shown once a second has passed: before, it would be invented.
 
-use super::output::note as talk;
-use corpusdb::show::{number, size};
+use super::output::{eighths, note as talk};
+use corpusdb::show::{number, seconds, size};
 use corpusdb::{Progress, ProgressTally};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::sync::Mutex;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// Time between two drawings of a stage without news, so that the bar is seen to live.
 const TICK: Duration = Duration::from_millis(250);
+/// Seconds before a rate is known.
+const KNOWN: f64 = 1.0;
+/// Columns of the bar itself.
+const BAR: usize = 8;
 
 /// Draws what the library reports.
 pub(super) struct Bar {
     current: Mutex<Option<ProgressBar>>,
+    tally: Arc<Mutex<Option<ProgressTally>>>,
     target: fn() -> ProgressDrawTarget,
+    width: fn() -> usize,
 }
 
 impl Bar {
     pub(super) fn new() -> Self {
-        Self::on(|| ProgressDrawTarget::stderr_with_hz(8))
+        let width = || usize::from(console::Term::stderr().size().1);
+        Self::on(|| ProgressDrawTarget::stderr_with_hz(8), width)
     }
 
-    fn on(target: fn() -> ProgressDrawTarget) -> Self {
-        Self { current: Mutex::new(None), target }
+    fn on(target: fn() -> ProgressDrawTarget, width: fn() -> usize) -> Self {
+        Self { current: Mutex::new(None), tally: Arc::default(), target, width }
     }
 
     fn with(&self, act: impl FnOnce(&ProgressBar)) {
@@ -33,6 +41,12 @@ impl Bar {
             && let Some(bar) = bar.as_ref()
         {
             act(bar);
+        }
+    }
+
+    fn set_tally(&self, tally: Option<ProgressTally>) {
+        if let Ok(mut current) = self.tally.lock() {
+            *current = tally;
         }
     }
 }
@@ -45,15 +59,23 @@ impl Drop for Bar {
 
 impl Progress for Bar {
     fn begin(&self, stage: &str, total: Option<u64>) {
-        let template = match total {
-            Some(_) => "{prefix} {percent:>3}% [{bar:8}] {eta} left, {wide_msg}",
-            None => "{prefix} {spinner} {elapsed}{wide_msg}",
+        self.set_tally(None);
+        let (name, tally, width) = (stage.to_owned(), Arc::clone(&self.tally), self.width);
+        let line = move |state: &ProgressState, out: &mut dyn std::fmt::Write| {
+            let stage = Stage {
+                name: &name,
+                done: state.pos(),
+                total,
+                elapsed: state.elapsed().as_secs_f64(),
+                per_second: state.per_sec(),
+                tally: tally.lock().ok().and_then(|tally| *tally),
+            };
+            let _ = out.write_str(&stage.line(width()));
         };
-        let style =
-            ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
-        let bar = ProgressBar::with_draw_target(total, (self.target)())
-            .with_style(style)
-            .with_prefix(stage.to_owned());
+        let style = ProgressStyle::with_template("{line}")
+            .unwrap_or_else(|_| ProgressStyle::default_bar())
+            .with_key("line", line);
+        let bar = ProgressBar::with_draw_target(total, (self.target)()).with_style(style);
         if !bar.is_hidden() {
             bar.enable_steady_tick(TICK);
         }
@@ -65,20 +87,11 @@ impl Progress for Bar {
     }
 
     fn advance(&self, done: u64) {
-        self.with(|bar| {
-            bar.set_position(done);
-            // The tally has the rate of an ingest; these are bytes of input files, which may be compressed.
-            if let Some(total) = bar.length()
-                && bar.prefix() != INGESTING
-            {
-                let rate = rate(done, bar.elapsed().as_secs_f64());
-                bar.set_message(format!("{rate}/s, {} of {}", number(done), number(total)));
-            }
-        });
+        self.with(|bar| bar.set_position(done));
     }
 
     fn tally(&self, tally: &ProgressTally) {
-        self.with(|bar| bar.set_message(tally_words(tally, bar.elapsed().as_secs_f64())));
+        self.set_tally(Some(*tally));
     }
 
     fn end(&self) {
@@ -118,25 +131,82 @@ impl Progress for NotesAlone {
     }
 }
 
-/// The stage that [`Progress::tally`] reports.
+/// The stage that [`Progress::tally`] reports; its total are bytes of files, which may be compressed.
 const INGESTING: &str = "ingesting";
 
-/// The rate of text as the report computes it, then the counts.
-fn tally_words(tally: &ProgressTally, seconds: f64) -> String {
-    let megabytes = tally.bytes as f64 / seconds.max(0.001) / 1e6;
-    format!(
-        "{megabytes:.1} MB/s of text, {} documents/s, {} kept, {} duplicates, {} of input",
-        rate(tally.records, seconds),
-        number(tally.kept),
-        number(tally.duplicates),
-        size(tally.input_bytes)
-    )
+/// What is known of a stage at a moment.
+struct Stage<'a> {
+    name: &'a str,
+    done: u64,
+    total: Option<u64>,
+    /// Seconds since it began.
+    elapsed: f64,
+    /// How many of the total are done in a second, of late.
+    per_second: f64,
+    tally: Option<ProgressTally>,
+}
+
+impl Stage<'_> {
+    /// The line about it, in so many columns at most.
+    fn line(&self, width: usize) -> String {
+        let share = self.total.map(|total| self.done.min(total) as f64 / total.max(1) as f64);
+        let head = match share {
+            Some(share) => format!("{} {:>3.0} %", self.name, (share * 100.0).floor()),
+            None => format!("{} {}", self.name, seconds(self.elapsed)),
+        };
+        let bar = share.map(|share| format!(" [{:BAR$}]", eighths(share, BAR)));
+        let mut figures = self.figures();
+        for bar in [bar.as_deref(), None] {
+            loop {
+                let gap = if figures.is_empty() { "" } else { " " };
+                let line = format!("{head}{}{gap}{}", bar.unwrap_or_default(), figures.join(", "));
+                if line.chars().count() <= width {
+                    return line;
+                }
+                if figures.pop().is_none() {
+                    break;
+                }
+            }
+        }
+        head.chars().take(width).collect()
+    }
+
+    /// The figures behind the bar, the most important first; none that is not known yet, or 0.
+    fn figures(&self) -> Vec<String> {
+        let is_known = self.elapsed >= KNOWN;
+        let rest =
+            self.total.and_then(|total| total.checked_sub(self.done)).filter(|rest| *rest > 0);
+        let rest = rest.filter(|_| is_known && self.per_second > 0.0);
+        let left = rest.map(|rest| format!("{} left", seconds(rest as f64 / self.per_second)));
+        let mut figures: Vec<String> = left.into_iter().collect();
+        if let Some(tally) = &self.tally {
+            if is_known {
+                // The rate of text as the report computes it.
+                let megabytes = tally.bytes as f64 / self.elapsed / 1e6;
+                figures.push(format!("{megabytes:.1} MB/s of text"));
+                let records = rate(tally.records as f64 / self.elapsed);
+                figures.push(format!("{records} documents/s"));
+            }
+            for (count, what) in [(tally.kept, "kept"), (tally.duplicates, "duplicates")] {
+                figures.extend((count > 0).then(|| format!("{} {what}", number(count))));
+            }
+            figures.push(format!("{} of input", size(tally.input_bytes)));
+        } else if let Some(total) = self.total.filter(|_| self.name != INGESTING) {
+            figures.extend(
+                (is_known && self.done > 0).then(|| format!("{}/s", rate(self.per_second))),
+            );
+            figures.push(format!("{} of {}", number(self.done), number(total)));
+        }
+        figures
+    }
 }
 
 /// A count per second: whole numbers, with one decimal below ten.
-fn rate(done: u64, seconds: f64) -> String {
-    let rate = done as f64 / seconds.max(0.001);
-    if rate < 10.0 { format!("{rate:.1}") } else { number(rate.round() as u64) }
+fn rate(per_second: f64) -> String {
+    match per_second < 9.95 {
+        true => format!("{per_second:.1}"),
+        false => number(per_second.round() as u64),
+    }
 }
 
 #[cfg(test)]
@@ -183,56 +253,85 @@ mod tests {
         }
     }
 
-    /// The rate was one of compressed bytes with four digits behind the point, and both it and the time
-    /// left stood beyond the 60th column.
+    /// What is drawn is the line in the width of the terminal, also of a stage without numbers.
     #[test]
-    fn sixty_columns_hold_the_rate_of_text_and_the_time_left() {
-        let bar = Bar::on(|| ProgressDrawTarget::term_like(Box::new(Narrow)));
+    fn a_terminal_of_sixty_columns_gets_no_wider_line() {
+        let bar = Bar::on(|| ProgressDrawTarget::term_like(Box::new(Narrow)), || 60);
         bar.begin(INGESTING, Some(1_000_000));
-        std::thread::sleep(Duration::from_millis(30));
+        bar.tally(&TALLY);
         bar.advance(430_000);
-        let tally = ProgressTally {
-            bytes: 9_000_000,
-            records: 5_000,
-            kept: 4_000,
-            ..ProgressTally::default()
-        };
-        bar.tally(&tally);
         bar.with(ProgressBar::tick);
-        bar.end();
-        bar.begin("encoding stored documents", Some(100_000));
-        std::thread::sleep(Duration::from_millis(30));
-        bar.advance(22_983);
-        bar.with(ProgressBar::tick);
-        bar.end();
-        // A stage without numbers shows its name and the time.
         bar.begin("merging pairs", None);
         std::thread::sleep(TICK * 3);
         bar.end();
         let drawn = DRAWN.lock().unwrap().clone();
         let lines: Vec<&str> = drawn.split(['\n', '\r']).map(str::trim_end).collect();
         assert!(lines.iter().all(|line| line.chars().count() <= 60), "{drawn}");
-        let line = |start: &str, part: &str| {
-            lines.iter().any(|line| line.starts_with(start) && line.contains(part))
-        };
-        assert!(line(INGESTING, "left") && line(INGESTING, " MB/s of text"), "{drawn}");
-        assert!(line("encoding", "left") && line("encoding", "/s"), "{drawn}");
-        assert!(line("merging pairs", "s"), "{drawn}");
+        let line = |whole: &str| lines.iter().any(|line| line.starts_with(whole));
+        assert!(line("ingesting  43 % [███▌    ] 4,000 kept, 4.0 MB of input"), "{drawn}");
+        assert!(line("merging pairs 0."), "{drawn}");
+    }
+
+    const TALLY: ProgressTally = ProgressTally {
+        bytes: 25_000_000,
+        records: 10_000,
+        kept: 4_000,
+        duplicates: 0,
+        input_bytes: 4_000_000,
+    };
+
+    fn stage(elapsed: f64, tally: Option<ProgressTally>) -> Stage<'static> {
+        let name = if tally.is_some() { INGESTING } else { "encoding stored documents" };
+        let per_second = if elapsed < 0.1 { 1_000.0 } else { 11_491.5 };
+        Stage { name, done: 22_983, total: Some(100_000), elapsed, per_second, tally }
+    }
+
+    /// It said "0s left" and "1,000/s, 1 of 32" in the first milliseconds.
+    #[test]
+    fn no_rate_is_invented_before_there_is_one() {
+        assert_eq!(
+            stage(0.01, None).line(80),
+            "encoding stored documents  22 % [█▉      ] 22,983 of 100,000"
+        );
+        let begun = Stage { done: 0, per_second: 0.0, ..stage(5.0, None) };
+        assert_eq!(begun.line(80), "encoding stored documents   0 % [        ] 0 of 100,000");
+        let before = Stage { name: INGESTING, ..stage(0.0, None) };
+        assert_eq!(before.line(80), "ingesting  22 % [█▉      ]");
+    }
+
+    /// The rate of compressed bytes, and what a narrow terminal cut, hid the rate of text and the time left.
+    #[test]
+    fn a_narrow_terminal_gets_the_first_figures_whole() {
+        let of_stage = |width| stage(2.0, None).line(width);
+        assert_eq!(of_stage(80), "encoding stored documents  22 % [█▉      ] 6.7 s left, 11,492/s");
+        assert_eq!(
+            of_stage(100),
+            "encoding stored documents  22 % [█▉      ] 6.7 s left, 11,492/s, 22,983 of 100,000"
+        );
+        assert_eq!(of_stage(60), "encoding stored documents  22 % [█▉      ] 6.7 s left");
+        assert_eq!(of_stage(45), "encoding stored documents  22 % [█▉      ]");
+        assert_eq!(of_stage(40), "encoding stored documents  22 %");
+        assert_eq!(of_stage(20), "encoding stored docu");
+        let of_ingest = |width| stage(2.0, Some(TALLY)).line(width);
+        assert_eq!(
+            of_ingest(80),
+            "ingesting  22 % [█▉      ] 6.7 s left, 12.5 MB/s of text, 5,000 documents/s"
+        );
+        assert_eq!(of_ingest(60), "ingesting  22 % [█▉      ] 6.7 s left, 12.5 MB/s of text");
+        for width in 0..200 {
+            for line in [of_stage(width), of_ingest(width)] {
+                assert!(line.chars().count() <= width, "{width}: {line}");
+            }
+        }
     }
 
     #[test]
-    fn rates_are_read_at_a_glance() {
-        assert_eq!(rate(45_965, 2.0), "22,983");
-        assert_eq!(rate(9, 2.0), "4.5");
-        let tally = ProgressTally {
-            bytes: 25_000_000,
-            records: 10_000,
-            input_bytes: 4_000_000,
-            ..ProgressTally::default()
-        };
+    fn a_stage_without_a_total_has_its_time() {
+        let stage = Stage { total: None, per_second: 0.0, ..stage(75.0, Some(TALLY)) };
         assert_eq!(
-            tally_words(&tally, 2.0),
-            "12.5 MB/s of text, 5,000 documents/s, 0 kept, 0 duplicates, 4.0 MB of input"
+            stage.line(80),
+            "ingesting 1 min 15 s 0.3 MB/s of text, 133 documents/s, 4,000 kept"
         );
+        assert_eq!([4.5, 9.96, 22_982.5].map(rate), ["4.5", "10", "22,983"]);
     }
 }

@@ -33,6 +33,7 @@ use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue};
 use clap::{ArgMatches, Command, CommandFactory, FromArgMatches, Parser};
 use session::{CommandSession, WrittenFromVerbs};
+use std::cell::RefCell;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -45,9 +46,9 @@ pub mod rows {
     pub use super::spelling::{Face, spell_message};
     pub use super::table::{PreparedVerb, VerbError, options_of};
     pub use super::verb::{HandleKind, OpenHandle, VerbAnswer, VerbCall};
-    pub use super::verbs::documents::RejectSelectionArgs;
     pub use super::verbs::field::FieldSetSettings;
     pub use super::verbs::ingest::IngestSettings;
+    pub use super::verbs::rejects::RejectSelectionArgs;
     pub use super::verbs::remove::RemovalArgs;
 }
 
@@ -367,6 +368,7 @@ fn work(
         dry_run,
         note: &note,
         session: Some(session),
+        written: RefCell::default(),
     };
     let named = match row.on {
         HandleKind::Nothing => None,

@@ -318,6 +318,15 @@ impl Output {
         self.line(format!("{line}{}", ending(&show::one_line(key), columns.max(NARROWEST))));
     }
 
+    /// Adds the line about a file or directory that was written: what is in it, how large it is, and how to open it
+    /// where a name does not say that.
+    pub(super) fn wrote(&mut self, path: &str, what: &str, bytes: u64, way: &str) {
+        let path = corpusdb::remote::without_secrets(shown_path(path));
+        let size = show::size(bytes);
+        let way = if way.is_empty() { String::new() } else { format!("; {way}") };
+        self.line(format!("{path}: {what}, {size}{way}"));
+    }
+
     /// Adds text of documents: into a file it goes byte for byte, for a terminal it is filtered.
     pub(super) fn text(&mut self, text: &str) {
         match self.shows {
@@ -455,7 +464,7 @@ fn narrow(widths: &mut [usize], width: usize) {
 }
 
 /// The end of a cell, in as many columns.
-fn ending(cell: &str, columns: usize) -> Cow<'_, str> {
+pub(super) fn ending(cell: &str, columns: usize) -> Cow<'_, str> {
     if cell.width() <= columns {
         return Cow::Borrowed(cell);
     }
@@ -586,13 +595,25 @@ pub(super) fn shown_path(path: &str) -> &str {
     below.unwrap_or(path)
 }
 
+/// How to read a file or directory of rows in a format, where that is not obvious.
+pub(super) fn reading(format: &str, path: &str) -> String {
+    match format {
+        // `sql` reads local files alone.
+        "parquet" if !path.contains("://") => {
+            format!("read_parquet('{}') in `corpusdb sql`", shown_path(path))
+        }
+        "arrow" => "pyarrow.ipc.open_file".to_owned(),
+        _ => String::new(),
+    }
+}
+
 /// A name on one line, its end cut off where it is long.
 pub(super) fn cut(name: &str) -> String {
     beginning(&show::one_line(name), WIDEST).into_owned()
 }
 
 /// The beginning of a cell, in as many columns.
-fn beginning(cell: &str, columns: usize) -> Cow<'_, str> {
+pub(super) fn beginning(cell: &str, columns: usize) -> Cow<'_, str> {
     if cell.width() <= columns {
         return Cow::Borrowed(cell);
     }

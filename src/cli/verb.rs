@@ -8,8 +8,10 @@ use super::output::{self, Output};
 use super::session::CommandSession;
 use anyhow::Context as _;
 use clap::{Arg, ArgAction, ArgMatches, Command};
+use corpusdb::pages::{self, PageModel};
 use corpusdb::{Context, Corpus, CorpusOptions, CorpusWriter};
 use serde::Serialize;
+use std::cell::RefCell;
 use std::path::Path;
 
 /// How the command ends if it does not fail.
@@ -142,6 +144,8 @@ pub struct VerbCall<'a> {
     pub note: &'a dyn Fn(&str),
     /// The command's session, for verbs that ask, stream or wait. Python has none.
     pub(super) session: Option<&'a CommandSession>,
+    /// Files that were written beside the answer: path, what is in it, bytes, how to open it.
+    pub(super) written: RefCell<Vec<(String, String, u64, &'static str)>>,
 }
 
 impl<'a> VerbCall<'a> {
@@ -152,12 +156,34 @@ impl<'a> VerbCall<'a> {
         dry_run: bool,
         note: &'a dyn Fn(&str),
     ) -> Self {
-        Self { context, options, dry_run, note, session: None }
+        Self { context, options, dry_run, note, session: None, written: RefCell::default() }
     }
 
     /// Prints a note for people.
     pub fn note(&self, text: &str) {
         (self.note)(text);
+    }
+
+    /// Writes a page, which the answer for people names at its end.
+    pub(super) fn write_page(&self, file: &Path, page: &impl PageModel) -> anyhow::Result<()> {
+        pages::write_page(file, &pages::page(page)?)?;
+        self.wrote(file, page.title(), "open it in a browser");
+        Ok(())
+    }
+
+    /// Names a file or a directory of files that was written beside the answer at the end of it, for people.
+    pub(super) fn wrote(&self, file: &Path, what: String, way: &'static str) {
+        let size = |path: &Path| std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file);
+        let bytes = match std::fs::read_dir(file) {
+            Ok(files) => files.flatten().filter_map(|it| size(&it.path())).map(|it| it.len()).sum(),
+            // What standard output goes to gets no line of ours behind it, and a pipe has no size.
+            Err(_) if file.starts_with("/dev") => return,
+            Err(_) => match size(file) {
+                Some(of_file) => of_file.len(),
+                None => return,
+            },
+        };
+        self.written.borrow_mut().push((file.to_string_lossy().into_owned(), what, bytes, way));
     }
 
     /// The command, for what streams or asks.
@@ -442,14 +468,19 @@ fn run<V: Verb>(
     let on = V::On::of(open).with_context(|| format!("`{}` works on another handle", V::PATH))?;
     let report = verb.run(on, call)?;
     let (text, notes) = match form {
-        _ if report.is_streamed() => (String::new(), Vec::new()),
+        AnswerForm::Json if report.is_streamed() => (String::new(), Vec::new()),
         AnswerForm::Json => {
             let tried = (V::DRY_RUN != DryRun::No).then_some(call.dry_run);
             (report.json(tried)?, Vec::new())
         }
         AnswerForm::Text => {
             let mut out = Output::new(call.dry_run);
-            report.print(&mut out);
+            if !report.is_streamed() {
+                report.print(&mut out);
+            }
+            for (path, what, bytes, way) in call.written.take() {
+                out.wrote(&path, &what, bytes, way);
+            }
             out.into_parts()
         }
     };

@@ -6,9 +6,9 @@ use super::contamination::{
 use super::{
     ChangedDocuments, DedupExplanation, DiffPart, DocumentDuplicates, DocumentFilter, Duplicates,
     DuplicatesMatrix, DuplicatesOptions, DuplicatesSummary, FieldSummary, Forecast, Info,
-    QualityOptions, QualityReport, Rows, Selection, Shown, ShownDocuments, SignalSummary,
-    SimilarOptions, SimilarReport, SimilarTo, SnapshotDetails, SnapshotDiff, SqlNames, SqlQuery,
-    Stats,
+    QualityOptions, QualityReport, RejectReasonGroup, Rows, Selection, Shown, ShownDocuments,
+    SignalSummary, SimilarOptions, SimilarReport, SimilarTo, SnapshotDetails, SnapshotDiff,
+    SqlNames, SqlQuery, Stats,
 };
 use crate::corpus::Corpus;
 use crate::query;
@@ -64,6 +64,14 @@ impl Corpus {
     /// [`QueryError`](crate::query::QueryError) for a condition, source or snapshot that cannot be used.
     pub fn stats(&self, filter: impl Into<DocumentFilter>) -> Result<Stats, Error> {
         Ok(query::stats(self.view(), &filter.into())?)
+    }
+
+    /// Why records could not be read: each reason with the number of its records, most first, and its first record.
+    ///
+    /// # Errors
+    /// [`QueryError`](crate::query::QueryError) when they cannot be read, or after the stop.
+    pub fn reject_reasons(&self, context: &Context<'_>) -> Result<Vec<RejectReasonGroup>, Error> {
+        Ok(query::reject_reasons(self.view(), context)?)
     }
 
     /// How many documents a filter means; all stored ones by default. Of a condition alone no document is examined

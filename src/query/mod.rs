@@ -115,8 +115,8 @@ pub use sql::{
 pub use stats::{
     ColumnStats, GroupStats, LengthBin, LengthStats, LossStats, MisfitStats, QualityExample,
     QualityOptions, QualityReport, QualityRule, QualityScore, QualitySource, QualityThreshold,
-    RejectStats, SourceSpread, Stats, StatsValue,
+    RejectReasonGroup, RejectStats, SourceSpread, Stats, StatsValue,
 };
-pub(crate) use stats::{lengths, quality, spread_by_source, stats};
+pub(crate) use stats::{lengths, quality, reject_reasons, spread_by_source, stats};
 pub(crate) use timeline::timeline;
 pub use timeline::{CommitStretch, Timeline};

@@ -39,6 +39,8 @@ pub(super) struct BackupTaken {
     on_record: OnRecord,
     #[serde(skip)]
     corpus: PathBuf,
+    #[serde(skip)]
+    directory: String,
 }
 
 impl Verb for BackupCreateArgs {
@@ -62,7 +64,8 @@ impl Verb for BackupCreateArgs {
             }
             false => OnRecord::default(),
         };
-        Ok(BackupTaken { report, on_record, corpus: corpus.to_path_buf() })
+        let directory = self.directory.to_string_lossy().into_owned();
+        Ok(BackupTaken { report, on_record, corpus: corpus.to_path_buf(), directory })
     }
 }
 
@@ -70,16 +73,19 @@ impl Report for BackupTaken {
     const TYPE: &'static str = "backup";
 
     fn print(&self, out: &mut Output) {
-        let Self { report, corpus, .. } = self;
-        out.line(format!(
-            "Backup {} of {}: {} documents, {} in {} files, {} new",
+        let Self { report, corpus, directory, .. } = self;
+        let new = match report.new_bytes {
+            bytes if bytes == report.bytes => String::new(),
+            bytes => format!(" ({} of it new)", size(bytes)),
+        };
+        let what = format!(
+            "backup {} of {}, {} in {}{new}",
             report.commit,
             corpus.display(),
-            number(report.documents),
-            size(report.bytes),
-            number(report.files),
-            size(report.new_bytes)
-        ));
+            count(report.documents, "document", "documents"),
+            count(report.files, "file", "files"),
+        );
+        out.wrote(directory, &what, report.bytes, "`corpusdb backup restore` opens it");
     }
 }
 

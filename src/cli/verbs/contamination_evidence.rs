@@ -6,6 +6,8 @@ use corpusdb::query::ItemEvidence;
 use corpusdb::show::one_line;
 use serde::Serialize;
 
+/// The verdict of the rule, which nobody has looked at.
+const CONTAMINATED: &str = "contaminated";
 /// Characters of an item or a quotation that are shown.
 const SHOWN: usize = 400;
 
@@ -68,14 +70,16 @@ pub(super) fn print_table(found: &[ItemEvidence], out: &mut Output) {
         ]
     };
     let head = ["item", "part", "document", "score", "tokens", "longest run", "verdict"];
-    out.table(&head, found.iter().map(row));
+    // Before a review, and without weak items, every row says the same.
+    let shown = head.len() - usize::from(found.iter().all(|one| verdict(one) == CONTAMINATED));
+    out.table(head.split_at(shown).0, found.iter().map(row));
 }
 
 fn verdict(one: &ItemEvidence) -> &'static str {
     match (one.contaminated, one.weak) {
         (false, _) if one.verdict == Some("rejected") => "rejected",
         (true, _) if one.verdict.is_some() => "contaminated, accepted",
-        (true, false) => "contaminated",
+        (true, false) => CONTAMINATED,
         (true, true) => "contaminated, weak (the item has no answer)",
         (false, _) => "not enough",
     }

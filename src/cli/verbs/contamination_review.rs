@@ -8,7 +8,7 @@ use crate::cli::session::on_disk;
 use crate::cli::verb::{CorpusPath, PythonMethod, Report, Verb, VerbCall};
 use corpusdb::contamination::{RulePrecision, SuiteVerdict};
 use corpusdb::curate::{JudgeReport, Judgement};
-use corpusdb::pages::{self, ReviewPage, corpus_title, precision_sentence};
+use corpusdb::pages::{ReviewPage, corpus_title, precision_sentence};
 use corpusdb::query::{ReviewOptions, ReviewPair};
 use corpusdb::{Corpus, DocId};
 use serde::Serialize;
@@ -117,7 +117,7 @@ A line of verdicts is one that --json prints, or {\"suite\", \"item\", \"documen
         let mut shown = ShownPairs::All;
         if let Some(file) = &self.html {
             let page = ReviewPage::new(&pairs, &estimates, &corpus_title(path));
-            pages::write_page(file, &pages::page(&page)?)?;
+            call.write_page(file, &page)?;
             shown = ShownPairs::Count;
         } else if is_asked(call) {
             // Nothing is held open while the person thinks.

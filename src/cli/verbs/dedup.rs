@@ -7,7 +7,7 @@ use crate::cli::verb::{DryRun, Manners, PythonMethod, Report, Verb, VerbCall};
 use corpusdb::curate::{RedoReport, SettleReport};
 use corpusdb::dedup::{DecisionOptions, PolicySettings};
 use corpusdb::duplicates::{DedupExplanation, DedupSweep, SweepLine, SweepOptions, explain_policy};
-use corpusdb::pages::{self, SweepPage, corpus_title};
+use corpusdb::pages::{SweepPage, corpus_title};
 use corpusdb::show::{number, percent, probability, share, size};
 use corpusdb::{Corpus, CorpusWriter, DedupMode};
 use std::path::PathBuf;
@@ -198,7 +198,7 @@ impl Verb for DedupExplainArgs {
                     if let Some(file) = &self.html {
                         let title = corpus_title(corpus.path());
                         let page = SweepPage::new(&sweep, &explanation.policy, &title);
-                        pages::write_page(file, &pages::page(&page)?)?;
+                        call.write_page(file, &page)?;
                     }
                     explanation.sweep = Some(sweep);
                 }

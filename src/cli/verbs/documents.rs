@@ -1,20 +1,16 @@
-//! `corpusdb count`, `sample` and `show`: documents; `rejects`: records that could not be read.
+//! `corpusdb count`, `sample` and `show`: documents.
 
 use crate::cli::find;
 use crate::cli::output::{self, Output, Paint, shown_path};
 use crate::cli::session::parse_document;
-use crate::cli::verb::{
-    CorpusPath, DryRun, ExitStatus, Manners, PythonMethod, Report, Streamed, Verb, VerbCall,
-};
+use crate::cli::verb::{ExitStatus, PythonMethod, Report, Streamed, Verb, VerbCall};
 use corpusdb::Corpus;
-use corpusdb::curate::{DropRejectsReport, RejectSelection, ShownTokens};
+use corpusdb::curate::ShownTokens;
 use corpusdb::query::{DocumentFilter, Shown};
-use corpusdb::show::{number, one_line, size};
-use corpusdb::store::RejectRecord;
+use corpusdb::show::number;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
-use std::path::Path;
 use std::str::FromStr;
 use unicode_width::UnicodeWidthStr;
 
@@ -22,8 +18,6 @@ use unicode_width::UnicodeWidthStr;
 const SAMPLE: usize = 400;
 /// Columns of a line with several fields of a document.
 const MEMBERS: usize = 80;
-/// Characters of a rejected record that `rejects` shows.
-const RAW: usize = 60;
 
 /// Count documents.
 #[derive(clap::Args)]
@@ -370,145 +364,5 @@ fn reason(shown: &Shown) -> String {
         }
         Some(_) => format!(" duplicate of {of}: equal bytes"),
         None => format!(" by {of}"),
-    }
-}
-
-/// List or drop the records that could not be read.
-///
-/// Each is shown with its reason, its position and its raw bytes.
-///
-/// A record that can be read when its file is ingested again disappears from the list. `drop` deletes those that nobody
-/// will repair; rejects that are still in the files are stored again when `ingest` reads these from their start.
-#[derive(clap::Args)]
-pub(super) struct RejectsArgs {
-    /// Show at most N records.
-    #[arg(long, default_value_t = 1000, value_name = "N", conflicts_with = "drop")]
-    limit: usize,
-    /// Delete the stored rejects: all, or those of `source` or `path`.
-    #[arg(long)]
-    drop: bool,
-    #[command(flatten)]
-    selection: RejectSelectionArgs,
-}
-
-/// Which rejects are deleted.
-#[derive(clap::Args)]
-pub struct RejectSelectionArgs {
-    /// Delete only rejects of this source.
-    #[arg(long, value_name = "NAME")]
-    source: Option<String>,
-    /// Delete only rejects of this file, or of the files in this directory.
-    ///
-    /// Name a file that no longer exists as `rejects` prints it.
-    #[arg(long, value_name = "PATH")]
-    path: Option<String>,
-}
-
-impl From<RejectSelectionArgs> for RejectSelection {
-    fn from(RejectSelectionArgs { source, path }: RejectSelectionArgs) -> Self {
-        Self { source, path }
-    }
-}
-
-/// Rejects that were deleted, or all of them as rows on standard output.
-#[derive(Serialize, schemars::JsonSchema)]
-#[serde(untagged)]
-pub(super) enum RejectsAnswer {
-    /// They were deleted.
-    Dropped(DropRejectsReport),
-    /// They went to standard output.
-    Streamed {},
-}
-
-#[derive(Serialize)]
-struct RejectLine {
-    source: String,
-    path: String,
-    number: u64,
-    offset: u64,
-    reason: String,
-    bytes: u64,
-    raw: String,
-}
-
-impl From<RejectRecord> for RejectLine {
-    fn from(reject: RejectRecord) -> Self {
-        let RejectRecord { source, path, number, offset, reason, bytes, raw } = reject;
-        let raw = String::from_utf8_lossy(&raw).into_owned();
-        Self { source, path, number, offset, reason, bytes, raw }
-    }
-}
-
-fn print_reject(reject: &RejectLine, out: &mut Output) {
-    let RejectLine { source, path, number, offset, reason, raw, .. } = reject;
-    let head: String = raw.chars().take(RAW).collect();
-    out.line(one_line(&format!(
-        "{path}: record {number} (counted from 0, byte {offset}, source {source}): {reason}: {head}"
-    )));
-}
-
-impl Verb for RejectsArgs {
-    const PATH: &str = "rejects";
-    const PYTHON: PythonMethod = PythonMethod::ByHand("Corpus.rejects");
-    const EXAMPLES: &[&str] = &[
-        "corpusdb rejects crawl",
-        "corpusdb rejects crawl --json | jq -r .raw",
-        "corpusdb rejects crawl --drop --dry-run",
-        "corpusdb rejects crawl --drop --source web",
-        "corpusdb rejects crawl --drop --path /data/2024",
-    ];
-    const DRY_RUN: DryRun = DryRun::Copy;
-    const MANNERS: Manners = Manners::STOPS_AND_WAITS;
-    type On = CorpusPath;
-    type Report = RejectsAnswer;
-
-    fn run(self, path: &Path, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
-        let session = call.session()?;
-        if self.drop {
-            let mut writer = session.write_soon(path)?;
-            let dropped = writer.drop_rejects(&self.selection.into(), &call.context)?;
-            return Ok(RejectsAnswer::Dropped(dropped));
-        }
-        let RejectSelectionArgs { source, path: below } = &self.selection;
-        let is_list = !call.dry_run && source.is_none() && below.is_none();
-        anyhow::ensure!(is_list, "`source=`, `path=` and `dry_run=` go with `drop=`");
-        let corpus = session.read(path)?;
-        let total = corpus.view().state().rejects;
-        let rejects = corpus.rejects(self.limit)?.map(|reject| {
-            call.context.interrupt.check().map_err(corpusdb::Error::from)?;
-            Ok(RejectLine::from(reject?))
-        });
-        let shown = output::stream_rows(("reject", session.json), rejects, print_reject)?;
-        if shown < total {
-            call.note(&format!("{shown} of {total} shown; `limit=` shows more"));
-        } else if total == 0 && !session.json {
-            call.note("no rejected records");
-        }
-        Ok(RejectsAnswer::Streamed {})
-    }
-}
-
-impl Report for RejectsAnswer {
-    const TYPE: &'static str = DropRejectsReport::TYPE;
-
-    fn print(&self, out: &mut Output) {
-        if let Self::Dropped(dropped) = self {
-            dropped.print(out);
-        }
-    }
-
-    fn is_streamed(&self) -> bool {
-        matches!(self, Self::Streamed {})
-    }
-}
-
-impl Report for DropRejectsReport {
-    const TYPE: &'static str = "rejects_drop";
-
-    fn print(&self, out: &mut Output) {
-        let verb = if out.is_dry_run() { "would forget" } else { "forgot" };
-        let (dropped, left) = (number(self.dropped), number(self.left));
-        let size = size(self.bytes);
-        out.line(format!("{verb} {dropped} rejected records ({size}); {left} are left"));
     }
 }

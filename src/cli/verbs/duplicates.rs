@@ -11,7 +11,7 @@ use anyhow::ensure;
 use corpusdb::duplicates::{
     DiffPart, DocumentDuplicates, DuplicatePair, DuplicatesMatrix, DuplicatesOptions,
 };
-use corpusdb::pages::{self, DuplicatesPage, corpus_title};
+use corpusdb::pages::{DuplicatesPage, corpus_title};
 use corpusdb::report::ReportOptions;
 use corpusdb::{Corpus, DocId};
 use serde::Serialize;
@@ -118,7 +118,7 @@ threshold: a chain of similar documents connects the two. Exit code 1 when no do
                 ReportOptions { clusters: largest.min(PAGED), ..ReportOptions::default() };
             let (found, stored) = (corpus.report_duplicates(&options)?, corpus.view().documents());
             let page = DuplicatesPage::new(&found, stored, &corpus_title(corpus.path()));
-            pages::write_page(file, &pages::page(&page)?)?;
+            call.write_page(file, &page)?;
         }
         let all = !self.by.is_empty();
         let options = DuplicatesOptions { largest, source: self.source, by: self.by };

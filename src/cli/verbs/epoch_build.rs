@@ -9,8 +9,8 @@ use crate::cli::session::{now, on_disk};
 use crate::cli::verb::{CorpusPath, ExitStatus, Manners, PythonMethod, Report, Verb, VerbCall};
 use corpusdb::Corpus;
 use corpusdb::epoch::{BuildJob, Explanation, Manifest, Plan, Verification};
-use corpusdb::pages::{self, PlanPage, corpus_title};
-use corpusdb::show::{number, size};
+use corpusdb::pages::{PlanPage, corpus_title};
+use corpusdb::show::number;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -83,7 +83,7 @@ impl Verb for EpochExplainArgs {
         }
         if let Some(file) = &self.html {
             let page = PlanPage::new(&explanation, &corpus_title(path));
-            pages::write_page(file, &pages::page(&page)?)?;
+            call.write_page(file, &page)?;
         }
         let shown = path.to_string_lossy();
         let command =
@@ -207,15 +207,15 @@ impl Report for BuildReport {
     const TYPE: &'static str = "build";
 
     fn print(&self, out: &mut Output) {
-        let Self { out: directory, seconds, bytes, mb_per_second, manifest, .. } = self;
-        out.line(format!(
-            "{directory}: {} rows, {} tokens, {} of them full, {} files, {} in {seconds:.1} s ({mb_per_second:.0} MB/s)",
+        let Self { out: directory, bytes, manifest, .. } = self;
+        let what = format!(
+            "{} rows, {} tokens, {} full, {} files",
             number(manifest.totals.rows),
             number(manifest.totals.tokens),
             fine_percent(manifest.totals.efficiency),
-            manifest.files.len(),
-            size(*bytes)
-        ));
+            manifest.files.len()
+        );
+        out.wrote(directory, &what, *bytes, way(manifest));
         let rows = manifest.sources.iter().map(|source| {
             vec![
                 source.name.clone(),
@@ -228,6 +228,18 @@ impl Report for BuildReport {
             ]
         });
         out.table(&["source", "documents", "rows", "tokens", "asked", "achieved", "unused"], rows);
+    }
+}
+
+/// What opens the files of an epoch, where they are of no format that everybody reads.
+fn way(manifest: &Manifest) -> &'static str {
+    match manifest.format.as_str() {
+        "megatron" => "IndexedDataset of Megatron-LM, NeMo or GPT-NeoX",
+        "arrow" => "datasets.load_from_disk",
+        "mds" => "StreamingDataset of MosaicML Streaming",
+        "litdata" => "StreamingDataset of litdata with its TokensLoader",
+        "raw" => "np.memmap, or the trainer that the recipe names",
+        _ => "",
     }
 }
 

@@ -5,7 +5,7 @@ use crate::cli::output::{Output, Paint};
 use crate::cli::session::on_disk;
 use crate::cli::verb::{CorpusPath, ListReport, ListRow, PythonMethod, Verb, VerbCall};
 use corpusdb::epoch::{Epoch, EpochRow, RowPart, RowReport, RowSegment, StreamOptions};
-use corpusdb::pages::{self, RowsPage, corpus_title};
+use corpusdb::pages::{RowsPage, corpus_title};
 use corpusdb::show::{count, number};
 use std::path::{Path, PathBuf};
 
@@ -88,7 +88,7 @@ impl Verb for EpochRowArgs {
         let mut reports = corpus.row_reports(&planned, &rows, self.text || self.html.is_some())?;
         if let Some(file) = &self.html {
             let page = RowsPage::new(&reports, self.epoch, &corpus_title(path));
-            pages::write_page(file, &pages::page(&page)?)?;
+            call.write_page(file, &page)?;
         }
         if !self.text {
             for report in &mut reports {

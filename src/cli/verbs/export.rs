@@ -135,14 +135,15 @@ impl Report for ExportAnswer {
                 show::number(estimate.documents),
                 show::size(estimate.text_bytes)
             )),
-            Self::Written(written) => out.line(format!(
-                "{}: {} rows, {} in {} ({:.1} s)",
-                written.to,
-                show::number(written.manifest.rows),
-                show::size(written.manifest.bytes),
-                show::count(written.manifest.files.len() as u64, "file", "files"),
-                written.seconds
-            )),
+            Self::Written(written) => {
+                let ExportManifest { rows, bytes, files, format, .. } = &written.manifest;
+                let files = match files.len() {
+                    1 => String::new(),
+                    files => format!(" in {} files", show::number(files as u64)),
+                };
+                let what = format!("{}{files}", show::count(*rows, "row", "rows"));
+                out.wrote(&written.to, &what, *bytes, &output::reading(format, &written.to));
+            }
         }
     }
 

@@ -21,6 +21,7 @@ pub(super) mod ingest;
 mod init;
 mod log;
 mod reference;
+pub(super) mod rejects;
 pub(super) mod remove;
 mod report;
 mod review_columns;
@@ -60,7 +61,7 @@ pub static VERBS: &[VerbEntry] = &[
     entry::<init::InitArgs>().defaults_of::<PolicySettings>(),
     entry::<ingest::IngestArgs>().defaults_of::<RecordFormOptions>(),
     entry::<ingest::BulkLoadArgs>(),
-    entry::<documents::RejectsArgs>(),
+    entry::<rejects::RejectsArgs>(),
     entry::<info::InfoArgs>(),
     entry::<stats::StatsArgs>().defaults_of::<DocumentFilter>(),
     entry::<report::ReportArgs>().defaults_of::<ReportOptions>(),

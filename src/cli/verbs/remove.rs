@@ -344,6 +344,9 @@ impl Verb for PurgeArgs {
             None => None,
             Some(file) => Some(writer.prove_purge(Some(file), now(), &call.context)?),
         };
+        if let Some(file) = &self.prove {
+            call.wrote(file, "the certificate, JSON".to_owned(), "");
+        }
         let proof = self.prove.zip(certificate.as_ref()).map(|(file, found)| ProofSummary {
             clean: found.clean,
             certificate: file,
@@ -425,8 +428,8 @@ impl Report for PurgeAnswer {
             let history = history.display();
             out.line(format!("  {history} has what was typed into `corpusdb sql`, and stays"));
         }
-        if let (Some(proof), Some(certificate)) = (&self.proof, &self.certificate) {
-            print_proof(&proof.certificate, certificate, out);
+        if let Some(certificate) = &self.certificate {
+            print_proof(certificate, out);
         }
     }
 
@@ -488,7 +491,7 @@ fn print_purge(report: &PurgeReport, out: &mut Output) {
     }
 }
 
-fn print_proof(file: &Path, found: &Certificate, out: &mut Output) {
+fn print_proof(found: &Certificate, out: &mut Output) {
     let n = number;
     let rows: u64 = found.families.iter().map(|family| family.rows).sum();
     let bytes: u64 = found.files.iter().map(|file| file.bytes).sum();
@@ -542,5 +545,5 @@ fn print_proof(file: &Path, found: &Certificate, out: &mut Output) {
         out.line(format!("  names that hold some of these: `corpusdb {verb}`"));
     }
     let answer = if found.clean { "no trace of them is left" } else { "some traces are left" };
-    out.line(format!("  {answer}; the certificate is {}", file.display()));
+    out.line(format!("  {answer}"));
 }

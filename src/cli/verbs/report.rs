@@ -82,12 +82,15 @@ or left blank. Fields filled in by hand stay when the file is written again.";
         if let Some(file) = &self.croissant {
             let blanks = pages::write_croissant(file, &report).with_context(|| describing(file))?;
             note_blanks(file, &blanks, call);
+            call.wrote(file, "a description in Croissant 1.1, JSON".to_owned(), "");
         }
         if let Some(file) = &self.eu_summary {
             pages::write_eu_summary(file, &report)?;
+            let what = "the EU's summary of training content, Markdown with blanks to fill in";
+            call.wrote(file, what.to_owned(), "");
         }
         if let Some(file) = &self.html {
-            pages::write_page(file, &pages::page(&CardPage::new(&report))?)?;
+            call.write_page(file, &CardPage::new(&report))?;
         }
         let files = [&self.html, &self.croissant, &self.eu_summary];
         let is_written = files.iter().any(|file| file.is_some());

@@ -8,7 +8,7 @@ use clap::ValueEnum;
 use clap::builder::PossibleValue;
 use corpusdb::export::{AnswerOptions, ExportJob, ExportedFile, FormatName, write_answer};
 use corpusdb::query::{PrintFormat, Printer, Rows, SqlQuery};
-use corpusdb::show::{number, size};
+use corpusdb::show::count;
 use corpusdb::{Context, Corpus};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -146,6 +146,8 @@ pub(super) struct SqlFileReport {
     losses: BTreeMap<String, u64>,
     #[serde(flatten)]
     on_record: OnRecord,
+    #[serde(skip)]
+    format: String,
 }
 
 impl AnswerFile {
@@ -182,6 +184,7 @@ impl AnswerFile {
             blake3,
             losses,
             on_record: on_record.unwrap_or_default(),
+            format: format.map_or_else(String::new, |format| format.name().to_owned()),
         })
     }
 }
@@ -189,6 +192,7 @@ impl AnswerFile {
 impl SqlFileReport {
     /// Prints a summary for people.
     pub(super) fn print(&self, out: &mut Output) {
-        out.line(format!("{}: {} rows, {}", self.to, number(self.rows), size(self.bytes)));
+        let what = count(self.rows, "row", "rows");
+        out.wrote(&self.to, &what, self.bytes, &output::reading(&self.format, &self.to));
     }
 }

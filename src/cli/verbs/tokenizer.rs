@@ -2,7 +2,7 @@
 
 use super::ingest::{print_engines, print_refused};
 use crate::cli::files::read_bytes;
-use crate::cli::output::{self, Output, Paint};
+use crate::cli::output::{self, Output, Paint, cut};
 use crate::cli::verb::{
     ExitStatus, ListReport, ListRow, Manners, PythonMethod, Report, ShowReport, Verb, VerbCall,
 };
@@ -150,9 +150,29 @@ impl ListRow for TokenizerReport {
     const TYPE: &'static str = "tokenizer";
 
     fn print_all(all: &[Self], out: &mut Output) {
-        all.iter().for_each(|one| print_tokenizer(one, out));
+        if all.is_empty() {
+            return out
+                .note("there is no tokenizer; `corpusdb tokenizer add` and `train` make one");
+        }
+        let row = |report: &Self| {
+            let of = &report.tokenizer;
+            let ids = number(of.vocab_size.into());
+            // Its file or its training, at length in `tokenizer show NAME`.
+            let from = of.lineage.rsplit('/').next().unwrap_or(&of.lineage);
+            vec![of.name.clone(), ids, of.backend.to_string(), cut(from)]
+        };
+        out.table(&["tokenizer", "ids", "encoder", "from"], all.iter().map(row));
+        for one in all {
+            if !one.tokenizer.complete {
+                out.line(format!("{}{UNFINISHED}", one.tokenizer.name));
+            }
+            print_remarks(one, out);
+        }
     }
 }
+
+/// Behind the name of a tokenizer whose encoding is under way.
+const UNFINISHED: &str = "; not all documents are encoded: `corpusdb tokenizer backfill` continues";
 
 /// A line about a tokenizer and its encoding.
 pub(super) fn print_tokenizer(report: &TokenizerReport, out: &mut Output) {
@@ -170,7 +190,7 @@ pub(super) fn print_tokenizer(report: &TokenizerReport, out: &mut Output) {
     });
     let state = match of.complete {
         true => "",
-        false => "; not all documents are encoded: `corpusdb tokenizer backfill` continues",
+        false => UNFINISHED,
     };
     let speed = report.megabytes_per_second.map(|speed| format!(" at {speed:.0} MB/s a thread"));
     out.line(format!(
@@ -181,11 +201,16 @@ pub(super) fn print_tokenizer(report: &TokenizerReport, out: &mut Output) {
         speed.unwrap_or_default(),
         of.lineage
     ));
+    print_remarks(report, out);
+}
+
+/// What somebody should know of a tokenizer beside its figures.
+fn print_remarks(report: &TokenizerReport, out: &mut Output) {
     for (special, documents) in report.special_tokens_in_text.iter().flatten() {
         out.line(format!("  {} documents spell {special}: encoded as text", number(*documents)));
     }
     if let Some(refused) = &report.refused {
-        print_refused(&of.name, refused, out);
+        print_refused(&report.tokenizer.name, refused, out);
     }
     report.engines.iter().for_each(|engines| print_engines(engines, out));
 }

@@ -6,7 +6,7 @@ use crate::cli::session::on_disk;
 use crate::cli::verb::{Manners, PythonMethod, Report, Verb, VerbCall};
 use corpusdb::Corpus;
 use corpusdb::curate::{AnalyseOptions, TokenizerCandidate};
-use corpusdb::pages::{self, TokenizerPage, corpus_title};
+use corpusdb::pages::{TokenizerPage, corpus_title};
 use corpusdb::show::{decimals, number, percent, size};
 use corpusdb::tokenizer::analyse::{AnalysisReport, GroupMetrics, TokenizerAnalysis};
 use std::path::PathBuf;
@@ -56,7 +56,7 @@ impl Verb for TokenizerAnalyseArgs {
         let report = corpus.analyse(&self.names, &options, &call.context)?;
         if let Some(file) = &self.html {
             let page = TokenizerPage::new(&report, &corpus_title(corpus.path()));
-            pages::write_page(file, &pages::page(&page)?)?;
+            call.write_page(file, &page)?;
         }
         Ok(report)
     }

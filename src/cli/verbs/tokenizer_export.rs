@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use corpusdb::Corpus;
 use corpusdb::epoch::recipe::SpecialTokens;
 use corpusdb::export::OutputFile;
-use corpusdb::show::size;
+use corpusdb::show::count;
 use serde::Serialize;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -55,6 +55,11 @@ pub(super) struct TokenizerExportReport {
     to: String,
     /// Bytes that were written.
     bytes: u64,
+    /// What was written, and how to open it.
+    #[serde(skip)]
+    what: String,
+    #[serde(skip)]
+    way: &'static str,
     /// Whether the file went to standard output.
     #[serde(skip)]
     is_streamed: bool,
@@ -74,6 +79,8 @@ impl Verb for TokenizerExportArgs {
 
     fn run(self, corpus: &Corpus, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         let (file, mut is_streamed) = (&self.file, false);
+        let mut what = format!("the tokenizer {}", self.name);
+        let mut way = "Tokenizer.from_file of tokenizers";
         let files = match (self.originals, self.pretrained) {
             (true, _) => Some(corpus.tokenizer_originals(&self.name)?),
             (_, true) => {
@@ -94,6 +101,9 @@ impl Verb for TokenizerExportArgs {
             for (name, bytes) in &files {
                 write_file(&file.join(name), bytes)?;
             }
+            what = format!("{what} in {}", count(files.len() as u64, "file", "files"));
+            way =
+                if self.pretrained { "AutoTokenizer.from_pretrained of transformers" } else { "" };
             files.iter().map(|(_, bytes)| bytes.len()).sum()
         } else if file.extension().is_some_and(|end| end == "model") {
             let model = corpus.sentencepiece_model(&self.name)?;
@@ -103,6 +113,7 @@ impl Verb for TokenizerExportArgs {
                 ));
             }
             write_file(file, &model.bytes)?;
+            way = "SentencePieceProcessor of sentencepiece";
             model.bytes.len()
         } else {
             let json = corpus.tokenizer_json(&self.name)?;
@@ -115,7 +126,8 @@ impl Verb for TokenizerExportArgs {
             json.len()
         };
         let to = file.to_string_lossy().into_owned();
-        Ok(TokenizerExportReport { name: self.name, to, bytes: bytes as u64, is_streamed })
+        let (name, bytes) = (self.name, bytes as u64);
+        Ok(TokenizerExportReport { name, to, bytes, what, way, is_streamed })
     }
 }
 
@@ -133,7 +145,7 @@ impl Report for TokenizerExportReport {
     const TYPE: &'static str = "tokenizer_export";
 
     fn print(&self, out: &mut Output) {
-        out.line(format!("{}: {}", self.to, size(self.bytes)));
+        out.wrote(&self.to, &self.what, self.bytes, self.way);
     }
 
     fn is_streamed(&self) -> bool {

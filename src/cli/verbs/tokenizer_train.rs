@@ -108,6 +108,8 @@ impl Verb for TokenizerTrainArgs {
             let trained = writer.train_tokenizer(&options, &texts, &call.context)?;
             write_file(&file, &trained.json)?;
             note_decisions(&trained.decisions, call);
+            let what = format!("{}, not registered", trained.decisions.lineage());
+            call.wrote(&file, what, "`corpusdb tokenizer add` registers it");
             let (to, decisions) = (file.display().to_string(), trained.decisions);
             return Ok(TokenizerTrainAnswer::Written(Box::new(CandidateReport { to, decisions })));
         };
@@ -174,11 +176,7 @@ impl Report for TokenizerTrainAnswer {
                 print_groups(&trained.decisions, out);
                 print_tokenizer(&trained.tokenizer, out);
             }
-            Self::Written(report) => {
-                let CandidateReport { to, decisions } = &**report;
-                print_groups(decisions, out);
-                out.line(format!("{to}: {}; not registered", decisions.lineage()));
-            }
+            Self::Written(report) => print_groups(&report.decisions, out),
         }
     }
 
@@ -341,6 +339,8 @@ impl Verb for TokenizerExtendArgs {
         // Last, so that a rerun after an interrupt finds no directory of the name.
         if let Some(out) = out {
             out.write(&files(&extended.extension)?)?;
+            let what = "tokenizer.json, and the map for an embedding as JSON lines and tensors";
+            call.wrote(out.path, what.to_owned(), "");
         }
         note_markers(&tokenizer, call);
         Ok(TokenizerExtendAnswer::Extended(Box::new(ExtendReport { terms, tokenizer })))

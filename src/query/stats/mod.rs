@@ -28,7 +28,8 @@ pub use quality::{
     QualityExample, QualityOptions, QualityReport, QualityRule, QualityScore, QualitySource,
     QualityThreshold,
 };
-pub use rejected::RejectStats;
+pub(crate) use rejected::reject_reasons;
+pub use rejected::{RejectReasonGroup, RejectStats};
 pub use spread::{ColumnStats, StatsValue};
 
 use super::snapshots::{DocumentCounts, Moment, SnapshotMoment};

@@ -35,6 +35,41 @@ fn record(number: u64) -> String {
 
 // ---- settling ----
 
+/// The words of a reason are those of the reader: each that does not say the way out gets one.
+#[test]
+fn reasons_are_counted_and_get_a_way_out() {
+    let scratch = TestDir::new();
+    let corpus = scratch.arg("corpus");
+    init(&corpus, &[]);
+    let long = record(9).replace("k9", &"k".repeat(3000));
+    let mut bytes: Vec<u8> =
+        (0..3).flat_map(|at| format!("{{\"id\": 1{at}}}\n").into_bytes()).collect();
+    let lines = ["{\"id\":1,\"text\":5}", "{\"text\":\"no id\"}", "cut", "\"cut", long.trim_end()];
+    bytes.extend(lines.join("\n").bytes());
+    bytes.extend(b"\n{\"id\":2,\"text\":\"a\xff\"}\n{\"id\":3,\"text\":\"ab\xff\"}\n");
+    scratch.write("a.jsonl", bytes);
+    let with = ["ingest", &corpus, "a.jsonl", "--source", "web", "--id-field", "id"];
+    let with = [&with[..], &["--max-doc-bytes", "2kB"]].concat();
+    command(&with).current_dir(&scratch.root).output().unwrap();
+    let asked = ["rejects", &corpus];
+    let shown = command(&asked).current_dir(&scratch.root).output().unwrap();
+    let shown = ran(&asked, shown).good().stdout;
+    let blocks: Vec<&str> = shown.split("\n\n").collect();
+    let head = "10 rejected records, 7 reasons; `--list` shows each record";
+    assert_eq!(blocks[0], head, "{shown}");
+    assert!(blocks[1..].iter().all(|block| block.trim_end().lines().count() == 3), "{shown}");
+    assert!(blocks[1].starts_with("3  no text: field `text` is absent or null\n"), "{shown}");
+    let first = "   a.jsonl: record 0 (counted from 0, byte 0, source web): {\"id\": 10}\n";
+    assert!(blocks[1].contains(first) && blocks[1].contains("--text-field"), "{shown}");
+    assert!(blocks[2].starts_with("2  invalid UTF-8 at byte N of the record\n"), "{shown}");
+    for way in ["--id-field", "iconv", "--format", "--max-doc-bytes"] {
+        assert!(shown.contains(way), "{way}: {shown}");
+    }
+    let every = corpusdb(&["rejects", &corpus, "--list"]).good().stdout;
+    assert_eq!(every.lines().count(), 10, "{every}");
+    assert_eq!(corpusdb(&["rejects", &corpus, "--limit", "2"]).good().stdout.lines().count(), 2);
+}
+
 // One typo in `--id-field` left a reject a record for ever.
 corpusdb_test!(a_right_ingest_of_a_file_settles_the_rejects_of_a_wrong_one, |scratch, corpus| {
     let file = scratch.write("a.jsonl", (0..300).map(record).collect::<String>());
