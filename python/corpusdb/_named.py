@@ -66,10 +66,14 @@ class Named(Readable, Generic[Thing]):
         return "\n".join([f"<{kind}: {len(things):,}>", *map(one_line, lines), f"  {self._next}"])
 
     def _repr_html_(self) -> str:
-        things = self._all()
+        try:
+            things = self._all()
+        except CorpusError:
+            # The corpus is closed: `repr` says so.
+            return _html.shown(_html.paragraph(_html.line(repr(self))))
         if not things:
-            return _html.paragraph(_html.line(f"no {self._what}; {self._next}"))
-        return table_of(things, things, names=1)
+            return _html.shown(_html.paragraph(_html.line(f"no {self._what}; {self._next}")))
+        return _html.shown(table_of(things, things, names=1) + _html.note(self._next))
 
     def _told(self, thing: Thing) -> str:
         """The text that `repr` shows beside a thing's name."""

@@ -17,6 +17,13 @@ _ONE_LINE, _LINES, _WIDTH = 100, 40, 120
 #: Rows of a list of reports that a notebook shows, at most.
 _ROWS = 10
 
+#: Lists of reports that answer what was asked: a notebook shows them at once, and others on demand.
+_MATTER = frozenset(
+    "checks faults findings found groups largest losses lost outputs rejects rules sources suites".split()
+)
+#: Verdicts, of which False says something. Elsewhere False says that there is nothing.
+_VERDICTS = frozenset("certain clean complete confirmed good held is_complete measured passed".split())
+
 #: Makes the value of a field from its JSON value.
 _Maker = Callable[[Any], Any]
 
@@ -70,8 +77,9 @@ class Report:
         return f"{type(self).__name__}({fields})"
 
     def _telling(self) -> dict[str, Any]:
-        """The fields that are not 0, None or empty; all, if none is."""
-        return {name: value for name, value in vars(self).items() if not _is_nothing(value)} or dict(vars(self))
+        """The fields that are not 0, None, False or empty, and verdicts; all, if there are none."""
+        telling = {name: value for name, value in vars(self).items() if _tells(name, value)}
+        return telling or dict(vars(self))
 
     def __repr__(self) -> str:
         line, telling = self._summary(), self._telling()
@@ -88,13 +96,20 @@ class Report:
         return "\n  ".join([kind, *cut]) + f"\n{help_line}"
 
     def _repr_html_(self) -> str:
+        return _html.shown(self._inner_html())
+
+    def _inner_html(self) -> str:
+        """What a notebook shows, without its style."""
         telling = self._telling()
         plain = {name: value for name, value in telling.items() if not _is_nested(value)}
         nested = {name: value for name, value in telling.items() if _is_nested(value)}
         rows = [(name.replace("_", " "), _cell(value)) for name, value in plain.items()]
-        folded = [_html.folded(name.replace("_", " "), *_nested_html(value)) for name, value in nested.items()]
+        folded = [
+            _html.folded(name.replace("_", " "), *_nested_html(nested[name]), is_open=name in _MATTER)
+            for name in sorted(nested, key=lambda name: name not in _MATTER)
+        ]
         left = [name.replace("_", " ") for name in vars(self) if name not in telling]
-        none = _html.folded("0, None or empty", f"{len(left):,}", _html.line(", ".join(left))) if left else ""
+        none = _html.folded("0, None, False or empty", f"{len(left):,}", _html.line(", ".join(left))) if left else ""
         return (_html.table([], rows, names=1) if rows else "") + "".join(folded) + none
 
 
@@ -165,9 +180,10 @@ def _empty(hint: Any) -> Callable[[], Any]:
     return lambda: None
 
 
-def _is_nothing(value: Any) -> bool:
-    """Whether a value is 0, None or empty. False says something."""
-    return value is None or (not isinstance(value, bool) and isinstance(value, (int, float, str, list, dict)) and not value)
+def _tells(name: str, value: Any) -> bool:
+    """Whether the value of a field is not 0, None, False or empty, or is a verdict."""
+    is_nothing = value is None or (isinstance(value, (int, float, str, list, dict)) and not value)
+    return not is_nothing or (value is False and name in _VERDICTS)
 
 
 def _shown_value(value: Any) -> Any:
@@ -203,15 +219,15 @@ def _is_nested(value: Any) -> bool:
 def _nested_html(value: Any) -> tuple[str, str]:
     """The length of a list, in words, and its HTML."""
     if isinstance(value, Report):
-        return "", value._repr_html_()
+        return "", value._inner_html()
     note = f"the first {_ROWS}" if len(value) > _ROWS else ""
-    return f"{len(value):,}", table_of(value, value[:_ROWS]) + _html.paragraph(note)
+    return f"{len(value):,}", table_of(value, value[:_ROWS]) + _html.note(note)
 
 
 def table_of(things: Sequence[object], shown: Sequence[object], *, names: int = 0) -> str:
     """`shown` of some things as a table of the fields that any of them has; the first `names` name a thing."""
     known = dict.fromkeys(name for thing in things for name in vars(thing))
-    fields = [name for name in known if not all(_is_nothing(vars(thing).get(name)) for thing in things)]
+    fields = [name for name in known if any(_tells(name, vars(thing).get(name)) for thing in things)]
     rows = [[_shown_value(vars(thing).get(name)) for name in fields] for thing in shown]
     return _html.table([name.replace("_", " ") for name in fields], rows, names=names, thousands=True)
 
