@@ -73,7 +73,7 @@ class DuplicatePair:
         gone = _marked([part for part in parts if part[0] != "removed"], "ins")
         sides = [("kept", self.witness.source, self.witness.key, kept), ("removed", self.source, self.key, gone)]
         columns = "".join(
-            f"<div>{_html.note(f'{standing}: {key} ({source})')}<pre>{text}</pre></div>"
+            f'<div>{_html.note(f"{standing}: {key} ({source})")}<pre tabindex="0">{text}</pre></div>'
             for standing, source, key, text in sides
         )
         return _html.shown(f'{shown}<div class="diff">{columns}</div>')

@@ -42,7 +42,7 @@ def line(words: str) -> str:
 def text(words: str) -> str:
     """A text of several lines."""
     lines = words.replace("\r\n", "\n").split("\n")
-    return f"<pre>{chr(10).join(chr(9).join(map(line, one.split(chr(9)))) for one in lines)}</pre>"
+    return f'<pre tabindex="0">{chr(10).join(chr(9).join(map(line, one.split(chr(9)))) for one in lines)}</pre>'
 
 
 def paragraph(content: str) -> str:
@@ -79,7 +79,8 @@ def table(
     columns that are `plain`. `kinds` stand below the heads.
     """
     made = [list(row) for row in rows]
-    numeric = [any(map(_is_number, column)) for column in zip(*made, strict=True)] or [False] * len(head)
+    # Without heads, a column has values of all kinds.
+    numeric = [bool(head) and any(map(_is_number, column)) for column in zip(*made, strict=True)] or [False] * len(head)
     long = [any(map(_is_long, column)) for column in zip(*made, strict=True)] or [False] * len(head)
     classes = [
         "" if is_number else f' class="text{" long" if is_long else ""}"'
@@ -98,7 +99,7 @@ def table(
         kind = f"<small>{line(kinds[at])}</small>" if at < len(kinds) else ""
         top += f'<th scope="col"{classes[at]}>{line(name)}{kind}</th>' if name else "<td></td>"
     head_row = f"<thead><tr>{top}</tr></thead>" if head else ""
-    return f'<div class="wide"><table>{head_row}<tbody>{body}</tbody></table></div>'
+    return f'<div class="wide" tabindex="0"><table>{head_row}<tbody>{body}</tbody></table></div>'
 
 
 def _is_number(value: object) -> bool:

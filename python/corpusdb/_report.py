@@ -16,6 +16,8 @@ __all__ = ["Report", "json_lines", "table_of"]
 _ONE_LINE, _LINES, _WIDTH = 100, 40, 120
 #: Rows of a list of reports that a notebook shows, at most.
 _ROWS = 10
+#: Columns of such a list, at most; where it has more, a report in a report stands in short.
+_COLUMNS = 16
 
 #: Lists of reports that answer what was asked: a notebook shows them at once, and others on demand.
 _MATTER = frozenset(
@@ -226,10 +228,23 @@ def _nested_html(value: Any) -> tuple[str, str]:
 
 def table_of(things: Sequence[object], shown: Sequence[object], *, names: int = 0) -> str:
     """`shown` of some things as a table of the fields that any of them has; the first `names` name a thing."""
-    known = dict.fromkeys(name for thing in things for name in vars(thing))
-    fields = [name for name in known if any(_tells(name, vars(thing).get(name)) for thing in things)]
-    rows = [[_shown_value(vars(thing).get(name)) for name in fields] for thing in shown]
+    for of in (_flat, vars):
+        told = [of(thing) for thing in things]
+        known = dict.fromkeys(name for one in told for name in one)
+        fields = [name for name in known if any(_tells(name, one.get(name)) for one in told)]
+        if len(fields) <= _COLUMNS:
+            break
+    rows = [[_shown_value(one.get(name)) for name in fields] for one in map(of, shown)]
     return _html.table([name.replace("_", " ") for name in fields], rows, names=names, thousands=True)
+
+
+def _flat(thing: object) -> dict[str, Any]:
+    """The fields of a thing, with those of reports and dictionaries in it: their names stand behind its own."""
+    told: dict[str, Any] = {}
+    for name, value in vars(thing).items():
+        inner = _flat(value) if isinstance(value, Report) else value if isinstance(value, dict) else None
+        told |= {name: value} if inner is None else {f"{name} {key}": one for key, one in inner.items()}
+    return told
 
 
 def _cell(value: Any) -> str:

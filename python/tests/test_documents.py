@@ -19,7 +19,7 @@ def test_a_document_has_attributes_and_its_fields(db: corpusdb.Corpus) -> None:
     assert document.tokens["own"] == len(db.tokens(3, "own"))
     assert document == db.document(3) == db[3] != db[4]
     assert repr(document).startswith("<corpusdb.Document 3 'https://a.example/3' (web, kept)")
-    assert "<pre>" in document._repr_html_()
+    assert "<pre " in document._repr_html_()
 
 
 def test_a_removed_document_names_its_witness(db: corpusdb.Corpus) -> None:
