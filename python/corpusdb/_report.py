@@ -9,8 +9,9 @@ from typing import Any, ClassVar, Literal, Self, Union, get_args, get_origin, ge
 
 from corpusdb import _html
 from corpusdb._native import one_line
+from corpusdb.errors import CorpusError
 
-__all__ = ["Report", "json_lines", "table_of"]
+__all__ = ["Report", "html_of_all", "json_lines", "table_of"]
 
 #: A report up to `_ONE_LINE` characters is shown on one line; a longer one on up to `_LINES` lines of `_WIDTH` columns.
 _ONE_LINE, _LINES, _WIDTH = 100, 40, 120
@@ -236,6 +237,16 @@ def table_of(things: Sequence[object], shown: Sequence[object], *, names: int = 
             break
     rows = [[_shown_value(one.get(name)) for name in fields] for one in map(of, shown)]
     return _html.table([name.replace("_", " ") for name in fields], rows, names=names, thousands=True)
+
+
+def html_of_all(owner: object, read: Callable[[], Sequence[object]], what: str, next_calls: str) -> str:
+    """All things of `owner` as a notebook shows them, and what to call next; of a closed corpus what `repr` says."""
+    try:
+        things = read()
+    except CorpusError:
+        return _html.shown(_html.paragraph(_html.line(repr(owner))))
+    told = table_of(things, things, names=1) if things else _html.paragraph(_html.line(f"no {what}"))
+    return _html.shown(told + _html.note(next_calls))
 
 
 def _flat(thing: object) -> dict[str, Any]:

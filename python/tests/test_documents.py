@@ -149,6 +149,7 @@ def test_a_notebook_shows_tables_of_named_things_and_pairs(db: corpusdb.Corpus) 
     fields = db.fields._repr_html_()
     assert ">quality</th>" in fields and ">name</th>" in fields
     assert "no snapshot" in db.snapshots._repr_html_() or ">commit</th>" in db.snapshots._repr_html_()
+    assert ">own</th>" in db.tokenizers._repr_html_() and "no suites; add one" in db.contamination._repr_html_()
     pair = next(pair for pair in db.duplicates() if pair.kind == "near")
     page = pair._repr_html_()
     assert "similarity 0." in page and "<ins> changed</ins>" in page
