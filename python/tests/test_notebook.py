@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 import pydoc
 import re
@@ -14,6 +15,8 @@ from epochs import CHATS, PACKED, chats, planned, texts
 
 import corpusdb
 from corpusdb import _native
+
+NOTEBOOK = Path(__file__).parents[2] / "docs/tutorials/notebook.ipynb"
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +107,7 @@ def test_an_explanation_is_tables_and_the_text_on_demand(corpus: Path) -> None:
     at = head.index("tokens")
     assert [row[at] for row in sources] == [f"{source.epoch_tokens:,}" for source in told.sources]
     assert "dropped" not in head, "what is 0 everywhere has no column"
-    assert page.count('<svg class="strip"') == 2 and "<pre>plan " in page
+    assert page.count('<svg class="strip"') == 2 and ">plan " in page
 
 
 def test_pairs_are_looked_at_and_stay_to_be_read(db: corpusdb.Corpus) -> None:
@@ -117,7 +120,7 @@ def test_pairs_are_looked_at_and_stay_to_be_read(db: corpusdb.Corpus) -> None:
     assert all(pair.witness.key in shown for pair in read[:10])
     assert "none is left" in repr(pairs) and "no duplicate is left" in pairs._repr_html_()
     near = next(pair for pair in db.duplicates() if pair.kind == "near")
-    kept, removed = re.findall(r"<pre>(.*?)</pre>", content(near._repr_html_()), re.DOTALL)
+    kept, removed = re.findall(r"<pre[^>]*>(.*?)</pre>", content(near._repr_html_()), re.DOTALL)
     assert "<ins>" not in kept and "<del>" not in removed and "<ins> changed</ins>" in removed
 
 
@@ -172,3 +175,14 @@ def test_help_begins_with_the_functions() -> None:
     places = [start.index(f"{name}(") for name in ("create", "open", "explain_dedup", "preset", "repair", "salvage")]
     assert places == sorted(places) and page[: places[0]].count("\n") < 10
     assert places[-1] < start.index("import corpusdb")
+
+
+def test_the_stored_notebook_shows_itself() -> None:
+    cells = json.loads(NOTEBOOK.read_text())["cells"]
+    pages = ["".join(output["data"]["text/html"]) for cell in cells for output in cell.get("outputs", [])
+             if "text/html" in output.get("data", {})]
+    # As this release shows it: `scripts/notebook.py` writes it again.
+    shown = [content(page) for page in pages]
+    for words in ('class="diff"', '<svg viewBox="0 0 1024 10"', "all that", "rows of a pass", "documents<small>int"):
+        assert any(words.lower() in page.lower() for page in shown), words
+    assert all("0, None, False or empty" not in page.split("<details>")[0] for page in shown)
