@@ -12,7 +12,7 @@ from pathlib import Path
 
 # Text and ground follow the reader's theme; series have the same colours in both.
 STYLE = """text { font: 13px sans-serif; fill: #1f2328; } .small { font-size: 11px; fill: #59636e; } .end { text-anchor: end; }
-.title { font-weight: bold; } .a { fill: #0969da; } .b { fill: #1a7f37; } .c { fill: #9a6700; } .d { fill: #8250df; }
+.title { font-weight: bold; } .a { fill: #2563b8; } .b { fill: #b5500b; } .c { fill: #1d7f4e; } .d { fill: #7a3fb0; }
 .other { fill: #8c959f; } .bad { fill: #cf222e; } .pad { fill: #8c959f; fill-opacity: .25; } .odd { fill-opacity: .6; }
 @media (prefers-color-scheme: dark) { text { fill: #e6edf3; } .small { fill: #9198a1; } }"""
 

@@ -21,7 +21,8 @@ CELLS = r'''
 #:# From two crawls to a training step
 #:
 #:For those who prepare training data in Python: two crawls of the same site become one corpus without duplicates, a
-#:tokenizer is trained on what is left, and packed batches reach a model, which is stopped and resumed.
+#:tokenizer is trained on what is left, and packed batches reach a model, which is stopped and resumed. What stands alone
+#:at the end of a cell shows itself: a report, pairs of duplicates, a table, a plan, the rows of a batch.
 #:
 #:The pages are the documentation of Python's own standard library, so nothing is downloaded.
 
@@ -76,18 +77,33 @@ w.ingest(work / "crawl-2.jsonl", source="docs", id_field="url")
 #:The second crawl cost what was new in it: pages that were known were passed over, four took the place of what was stored
 #:under their keys, and the copies of the mirror were removed, each with the name of the page it matched.
 
-for pair in w.duplicates():
-    print(f"{pair.key:<40} is {pair.witness.key:<40} at {pair.jaccard:.3f}")
+w.duplicates()
+#%%
+next(w.duplicates())
+
+#:A second source: what Python says about its own language. `w` alone shows what the corpus has.
+
+from pydoc_data.topics import topics
+
+w.ingest(({"url": f"topic/{name}", "text": text, "length": len(text)} for name, text in topics.items()), source="topics",
+         id_field="url")
+w
 
 #:Everything is one SELECT away, as Arrow without copies: `.to_polars()`, `.to_pandas()`, `.to_pyarrow()`.
 
-w.sql("SELECT standing, count(*) AS documents, sum(length) AS characters FROM documents GROUP BY standing ORDER BY 1")
+w.sql("""
+    SELECT source, standing, count(*) AS documents, sum(length) AS characters, max(length) AS longest
+    FROM documents GROUP BY source, standing ORDER BY source, standing
+""")
 
 #:## A tokenizer of its own
 
 w.tokenizers.train("own", vocab_size=2048, specials=["<|endoftext|>"])
 #%%
-w.sql("SELECT count(*) AS documents, sum(tokens) AS tokens, round(sum(length) * 1.0 / sum(tokens), 2) AS characters_a_token FROM documents WHERE kept")
+w.sql("""
+    SELECT source, count(*) AS documents, sum(tokens) AS tokens, sum(length) * 1.0 / sum(tokens) AS characters_a_token
+    FROM documents WHERE kept GROUP BY source ORDER BY source
+""")
 #%%
 own = w.tokenizer("own")
 ids = own.encode("The default encoding of a text file is UTF-8.")
@@ -96,7 +112,7 @@ print(ids, "->", own.decode(ids))
 #:## A plan, and a loader
 #:
 #:A plan is a pure function of a snapshot, a recipe and a seed. It has a hash; the same plan gives the same rows for ever,
-#:whatever is ingested later.
+#:whatever is ingested later. Three of four tokens are to be of the pages.
 
 plan = w.plan("""
 version = 1
@@ -106,19 +122,32 @@ seed = 42
 name = "own"
 specials = { eos = "<|endoftext|>", pad = "<|endoftext|>" }
 
+[[source]]
+name = "docs"
+weight = 0.75
+
+[[source]]
+name = "topics"
+weight = 0.25
+
 [pack]
 kind = "best-fit"
-length = 256
+length = 1024
 
 [batch]
-rows = 8
+rows = 12
 """)
 plan
-#%%
+
+#:What it will give, before anything is read: shares to the token, what is left out, and why.
+
+plan.explain()
+
+#:A batch is a dictionary of tensors, and knows its documents: a band is a row, a colour a source, a shade a document.
+
 loader = plan.loader(views=["labels", "position_ids"], as_="torch")
 batch = next(iter(loader))
-print(f"{len(loader)} batches; the first:", {name: tuple(tensor.shape) for name, tensor in batch.items()})
-print("row 0 is of", [key for key in batch.document_keys[0]])
+batch
 
 #:## One training step, a stop, and a resume
 
@@ -140,7 +169,7 @@ class Model(torch.nn.Module):
         logits = self.out(torch.tanh(hidden))[:, :-1]
         return torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels[:, 1:].flatten(), ignore_index=-100)
 
-model = Model(own.vocab_size, 256)
+model = Model(own.vocab_size, 1024)
 optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
 
 def step(batch):
@@ -213,6 +242,8 @@ def main():
     if not check:
         for cell in notebook.cells:
             cell.metadata.clear()
+            # A bar of progress leaves an output without content.
+            cell.outputs = [one for one in cell.get("outputs", []) if any(one.get("data", {"text": one}).values())]
         nbformat.write(notebook, NOTEBOOK)
 
 

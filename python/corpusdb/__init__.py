@@ -1,5 +1,13 @@
 """An embedded database for language-model training corpora.
 
+Functions:
+
+    create(path)            makes a corpus: an empty directory with a policy for duplicates, and declared fields
+    open(path)              opens one for reading; mode="w" opens its one writer
+    explain_dedup()         what a policy for duplicates finds, and what it costs
+    preset(name)            a published filter of quality, as a condition
+    repair(path)            mends a damaged corpus; `salvage(path, target)` copies what can be read
+
     import corpusdb
 
     corpusdb.create("crawl", fields={"quality": float})
@@ -7,10 +15,9 @@
         w.ingest("2026/*.jsonl.zst", source="web", id_field="url")
         print(w.sql("SELECT source, count(*) FROM documents WHERE kept GROUP BY source"))
 
-Functions: `create` makes a corpus, `open` opens one for reading or writing, `explain_dedup` shows what a dedup policy
-finds and costs, `preset` is a published filter as a condition, `repair` and `salvage` mend damage. All else are methods
-of `Corpus` and `Writer`; `Backups(directory)` takes and restores backups, `corpusdb.torch` and `corpusdb.kernel` have
-what trainers need, `corpusdb.reports` the answers, and `corpusdb.errors` the exceptions.
+All else are methods of what these return, `Corpus` and `Writer`: help(corpusdb.Corpus). `Backups(directory)` takes and
+restores backups, `corpusdb.torch` and `corpusdb.kernel` have what trainers need, `corpusdb.reports` the answers, and
+`corpusdb.errors` the exceptions.
 """
 
 import importlib

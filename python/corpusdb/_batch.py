@@ -23,15 +23,12 @@ if TYPE_CHECKING:
 
     from corpusdb import _native
 
-__all__ = ["ArrowBatch", "Batch", "RowText", "State", "rebuilt_arrow_batch", "rebuilt_batch"]
+__all__ = ["ArrowBatch", "Batch", "RowList", "RowText", "State", "rebuilt_arrow_batch", "rebuilt_batch"]
 
 #: The position of a loader: `version`, `plan` (hexadecimal), `epoch`, `next_batch`.
 State = dict[str, Any]
 
 Ints = npt.NDArray[np.int64]
-
-#: Rows of a batch that a notebook shows, at most.
-_SHOWN = 8
 
 _NONE: Ints = np.empty(0, np.int64)
 _NOTHING = (_NONE, _NONE, _NONE, _NONE, _NONE)
@@ -71,7 +68,7 @@ class RowText(str):
         return RowText, (self.report, self._html)
 
     def _repr_html_(self) -> str:
-        return self._html
+        return _html.shown(self._html)
 
 
 class _Origin:
@@ -150,21 +147,25 @@ class _Origin:
         """The text of a row, by its place in the batch. It is looked up, so the loader must be open."""
         number = int(self.rows[row])
         with self._read("texts: call text") as reader:
-            (report,), html = reader.texts(self.epoch, [number])
+            (report,) = reader.texts(self.epoch, [number])
+            html = reader.glance(self.epoch, [number])
         return RowText(RowReport.from_json(report), html)
 
-    def _repr_html_(self) -> str | None:
-        """What notebooks show: the texts of the first rows, what is trained on in bold. None where nothing can be read."""
-        rows = self.rows[:_SHOWN].tolist()
-        if self._reading is None or not rows:
-            return None
+    def _repr_html_(self) -> str:
+        """What notebooks show: a band for each row, a colour for each document, and the texts of the first rows."""
+        head, _, rest = repr(self).removeprefix("<corpusdb.").removesuffix(">").partition(": ")
+        shapes = _html.paragraph(f"<b>{_html.line(head)}</b>: {_html.line(rest)}")
+        return _html.shown(shapes + self._bands(self.rows.tolist()))
+
+    def _bands(self, rows: list[int]) -> str:
+        """Rows of its epoch as bands; or why there are none."""
+        if not rows:
+            return ""
         try:
-            with self._reading() as reader:
-                html = reader.texts(self.epoch, rows)[1]
-        except (CorpusError, ValueError):
-            return None
-        left = len(self.rows) - len(rows)
-        return html + (_html.paragraph(f"{left:,} more rows: text(row) shows each") if left else "")
+            with self._read("rows: show it") as reader:
+                return reader.glance(self.epoch, rows)
+        except (CorpusError, ValueError) as error:
+            return _html.note(f"no bands: {error}")
 
     def _read(self, what: str) -> AbstractContextManager[_native.Reader]:
         if self._reading is None:
@@ -187,6 +188,17 @@ class _Origin:
         rows, sources, documents, offsets, ends = (np.frombuffer(part, np.int64).copy() for part in kept["parts"])
         self._told = rows, sources, documents, offsets, ends
         self._source_names = tuple(kept["sources"])
+
+
+class RowList(list["Batch"]):
+    """Rows of an epoch, each as a batch of one row. A notebook shows a band for each."""
+
+    def _repr_html_(self) -> str:
+        if not self:
+            return _html.shown(_html.paragraph("no rows"))
+        numbers = [int(number) for row in self for number in row.rows]
+        head = f"{len(self):,} row{'s' if len(self) != 1 else ''} of epoch {self[0].epoch}"
+        return _html.shown(_html.paragraph(f"<b>{head}</b>") + self[0]._bands(numbers))
 
 
 class Batch(_Origin, dict[str, Any]):
@@ -264,6 +276,9 @@ class ArrowBatch(_Origin):
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    def __repr__(self) -> str:
+        return f"<corpusdb.ArrowBatch {self.number} of epoch {self.epoch}: {len(self):,} rows; .to_pyarrow()>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         try:

@@ -19,6 +19,7 @@ from corpusdb._options import (
 )
 from corpusdb._progress import ProgressOption
 from corpusdb._reader import Readable
+from corpusdb._report import html_of_all
 from corpusdb.errors import CorpusError
 from corpusdb.reports import (
     CheckedText,
@@ -44,6 +45,9 @@ class Contamination(Readable):
 
     A document counts as contaminated from the thresholds `score` and `tokens` on: by default 0.3 and 10 tokens.
     """
+
+    #: What to call next: the last line of `repr`.
+    _next = "next: .report(), .show(name), .review(name), .check(texts)"
 
     def __init__(self, handle: _native.Handle) -> None:
         self._handle = handle
@@ -96,7 +100,10 @@ class Contamination(Readable):
         except CorpusError as error:
             return f"<{kind}: {type(error).__name__.lower()}>"
         suites = one_line(", ".join(names)) or "no suites; add one with .add(name, files) of a writer"
-        return f"<{kind}: {suites}>\n  next: .report(), .show(name), .review(name), .check(texts)"
+        return f"<{kind}: {suites}>\n  {self._next}"
+
+    def _repr_html_(self) -> str:
+        return html_of_all(self, self.show, "suites; add one with .add(name, files) of a writer", self._next)
 
 
 class WriterContamination(Contamination):

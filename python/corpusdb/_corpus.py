@@ -452,19 +452,26 @@ class Corpus(Readable, Planning, Exporting):
 
     def _repr_html_(self) -> str:
         if self._counts().startswith(("closed", "forked")):
-            return _html.paragraph(_html.line(repr(self)))
+            return _html.shown(_html.paragraph(_html.line(repr(self))))
         info = self.info()
         tokenizers = [tokenizer.name for tokenizer in info.tokenizers]
-        names = ["source", "documents", "kept", "bytes", "kept bytes", *(f"kept tokens {name}" for name in tokenizers)]
+        names = ["documents", "kept", "kept, removed", "bytes", "kept bytes", *(f"kept tokens {name}" for name in tokenizers)]
         counts = [
             [source.documents, source.kept, source.bytes, source.kept_bytes]
             + [source.tokens.get(name) or 0 for name in tokenizers]
             for source in info.sources
         ]
-        rows: list[list[str | int]] = [[source.name, *row] for source, row in zip(info.sources, counts, strict=True)]
-        rows.append(["total", *map(sum, zip(*counts, strict=True))])
-        head = f"<b>{_html.line(self._path)}</b>: {self._counts()}<br><small>{_html.line(info.policy)}</small>"
-        return _html.paragraph(head) + (_html.table(names, rows, names=1, thousands=True) if counts else "")
+        most = max((source.documents for source in info.sources), default=0) or 1
+        rows: list[list[str | int]] = [
+            [source.name, *row[:2], _html.strip(source.kept / most, at, of=source.documents / most), *row[2:]]
+            for at, (source, row) in enumerate(zip(info.sources, counts, strict=True))
+        ]
+        if len(counts) > 1:
+            total = list(map(sum, zip(*counts, strict=True)))
+            rows.append(["total", *total[:2], _html.Drawing(), *total[2:]])
+        head = _html.paragraph(f"<b>{_html.line(self._path)}</b>: {self._counts()}") + _html.note(info.policy)
+        table = _html.table(["source", *names], rows, names=1, thousands=True) if counts else ""
+        return _html.shown(head + table + _html.note(self._next))
 
 
 def _shard_paths(shards: Sequence[str | os.PathLike[str]]) -> tuple[str, ...]:

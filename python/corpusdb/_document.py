@@ -72,4 +72,5 @@ class Document(Shown, Mapping[str, Any]):
             if name.removeprefix("signals.") == name or name.removeprefix("signals.") not in self.fields
         ]
         text = self.text if len(self.text) <= 2000 else self.text[:1999] + "…"
-        return _html.paragraph(_html.line(head)) + _html.table([], values, names=1) + _html.text(text)
+        fields = _html.table([], values, names=1) if values else ""
+        return _html.shown(_html.paragraph(_html.line(head)) + fields + _html.text(text))

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from corpusdb import _html
+from corpusdb._native import one_line
+from corpusdb.errors import CorpusError
 
 if TYPE_CHECKING:
     from corpusdb import _native
@@ -17,8 +21,8 @@ __all__ = ["DuplicatePair", "Duplicates", "Witness"]
 
 #: Pairs that are read at a time, at first and at most.
 _FIRST, _MOST = 16, 1024
-#: Characters of two texts that a notebook shows side by side, at most.
-_SHOWN = 2000
+#: Characters of two texts that a notebook shows side by side, at most, and pairs that are shown of many.
+_CHARACTERS, _SHOWN = 2000, 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,21 +61,38 @@ class DuplicatePair:
         return self._corpus.document(self.id)
 
     def _repr_html_(self) -> str:
-        marks = {"removed": "del", "added": "ins"}
-        parts, left = [], _SHOWN
-        for kind, text in self.diff():
-            shown, mark = _html.line(text[:left]), marks.get(kind)
-            parts.append(f"<{mark}>{shown}</{mark}>" if mark else shown)
-            left -= len(text)
-            if left <= 0:
-                parts.append("…")
-                break
-        head = f"{self.kind} duplicate {self.key} of {self.witness.key}: similarity {self.jaccard:.3f}"
-        return _html.paragraph(f"<b>{_html.line(head)}</b>") + _html.paragraph("".join(parts))
+        head = f"{self.kind} duplicate, similarity {self.jaccard:.3f}"
+        own, other = self.containment_removed, self.containment_witness
+        shares = f"the kept text has {own:.1%} of its shingles, and it has {other:.1%} of those of the kept text"
+        shown = _html.paragraph(f"<b>{_html.line(head)}</b>: {shares}")
+        try:
+            parts = self.diff()
+        except CorpusError as error:
+            return _html.shown(shown + _html.note(f"{self.key}, {self.witness.key}: {error}"))
+        kept = _marked([part for part in parts if part[0] != "added"], "del")
+        gone = _marked([part for part in parts if part[0] != "removed"], "ins")
+        sides = [("kept", self.witness.source, self.witness.key, kept), ("removed", self.source, self.key, gone)]
+        columns = "".join(
+            f'<div>{_html.note(f"{standing}: {key} ({source})")}<pre tabindex="0">{text}</pre></div>'
+            for standing, source, key, text in sides
+        )
+        return _html.shown(f'{shown}<div class="diff">{columns}</div>')
 
     def diff(self) -> list[tuple[str, str]]:
         """How its text differs from the witness's, word by word: see `Corpus.diff`."""
         return self._corpus.diff(self.witness.id, self.id)
+
+
+def _marked(parts: list[tuple[str, str]], mark: str) -> str:
+    """Parts of a text, those that the other one has not in `mark`; cut where it is long."""
+    made, left = "", _CHARACTERS
+    for kind, text in parts:
+        shown = "\n".join(map(_html.line, text[:left].split("\n")))
+        made += shown if kind == "same" else f"<{mark}>{shown}</{mark}>"
+        left -= len(text)
+        if left <= 0:
+            return made + "…"
+    return made
 
 
 class Duplicates:
@@ -82,24 +103,53 @@ class Duplicates:
     def __init__(self, corpus: OpenCorpus, pairs: _native.Pairs) -> None:
         self._corpus = corpus
         self._pairs = pairs
-        self._ready: Iterator[tuple[int, str, str, int, str, str, str, float, float, float]] = iter(())
+        self._ready: deque[tuple[int, str, str, int, str, str, str, float, float, float]] = deque()
         self._count = _FIRST
 
     def __iter__(self) -> Duplicates:
         return self
 
+    #: What to call next: the last line of `repr`.
+    _next = "next: for pair in duplicates: pair.key, pair.witness.key, pair.jaccard, pair.diff()"
+
     def __repr__(self) -> str:
-        return (
-            "<corpusdb.Duplicates: an iterator over pairs>\n"
-            "  next: for pair in duplicates: pair.key, pair.witness.key, pair.jaccard, pair.diff()"
-        )
+        try:
+            is_more = self._read_ahead(_SHOWN + 1)
+        except CorpusError as error:
+            return f"<corpusdb.Duplicates: {type(error).__name__.lower()}>"
+        lines = [
+            one_line(f"  {pair[7]:.3f}  {pair[6]:<5}  {pair[1]}  of  {pair[4]}")
+            for pair in itertools.islice(self._ready, _SHOWN)
+        ]
+        head = f"<corpusdb.Duplicates: an iterator over pairs{'' if lines else ', of which none is left'}>"
+        return "\n".join([head, *lines, *(["  …"] if is_more else []), f"  {self._next}"])
+
+    def _repr_html_(self) -> str:
+        try:
+            is_more = self._read_ahead(_SHOWN + 1)
+        except CorpusError as error:
+            return _html.shown(_html.paragraph(_html.line(f"{repr(self)}: {error}")))
+        pairs = list(itertools.islice(self._ready, _SHOWN))
+        if not pairs:
+            return _html.shown(_html.paragraph("no duplicate is left to be read"))
+        rows = [[pair[1], pair[2], pair[6], _html.Amount(f"{pair[7]:.3f}"), pair[4], pair[5]] for pair in pairs]
+        head = ["removed", "source", "kind", "similarity", "kept", "source"]
+        more = f"the next {len(pairs)}, and more" if is_more else ""
+        return _html.shown(_html.table(head, rows, names=1) + _html.note(more) + _html.note(self._next))
+
+    def _read_ahead(self, count: int) -> bool:
+        """Reads until `count` pairs are ready; whether there are as many."""
+        while len(self._ready) < count:
+            read = self._pairs.next_pairs(self._count)
+            if not read:
+                return False
+            self._count = min(self._count * 2, _MOST)
+            self._ready.extend(read)
+        return True
 
     def __next__(self) -> DuplicatePair:
-        pair = next(self._ready, None)
-        if pair is None:
-            self._ready = iter(self._pairs.next_pairs(self._count))
-            self._count = min(self._count * 2, _MOST)
-            pair = next(self._ready)
-        number, key, source, witness, witness_key, witness_source, kind, jaccard, removed, other = pair
+        if not self._read_ahead(1):
+            raise StopIteration
+        number, key, source, witness, witness_key, witness_source, kind, jaccard, removed, other = self._ready.popleft()
         found = Witness(witness, witness_key, witness_source, self._corpus)
         return DuplicatePair(number, key, source, found, kind, jaccard, removed, other, self._corpus)

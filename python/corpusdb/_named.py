@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar, Generic, Protocol, TypeVar
 
-from corpusdb import _html, _native
+from corpusdb import _native
 from corpusdb._native import one_line, unknown_name
 from corpusdb._reader import Readable
-from corpusdb._report import table_of
+from corpusdb._report import html_of_all
 from corpusdb.errors import CorpusError, NotFound
 
 __all__ = ["Named"]
@@ -66,10 +66,7 @@ class Named(Readable, Generic[Thing]):
         return "\n".join([f"<{kind}: {len(things):,}>", *map(one_line, lines), f"  {self._next}"])
 
     def _repr_html_(self) -> str:
-        things = self._all()
-        if not things:
-            return _html.paragraph(_html.line(f"no {self._what}; {self._next}"))
-        return table_of(things, things, names=1)
+        return html_of_all(self, self._all, self._what, self._next)
 
     def _told(self, thing: Thing) -> str:
         """The text that `repr` shows beside a thing's name."""

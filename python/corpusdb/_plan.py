@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec
 
 from corpusdb import _html, _native
-from corpusdb._batch import Batch
+from corpusdb._batch import Batch, RowList
 from corpusdb._call import call
 from corpusdb._native import one_line
 from corpusdb._loader import MEMORY, Loader, as_torch
@@ -175,12 +175,15 @@ class Plan:
         views: Sequence[str] | None = None,
         as_: Literal["torch", "numpy"] = "numpy",
     ) -> list[Batch]:
-        """Rows by their numbers, in the given order. Rows near each other are found in one pass."""
+        """Rows by their numbers, in the given order. Rows near each other are found in one pass.
+
+        It is a list; a notebook shows it as bands.
+        """
         if any(number < 0 for number in numbers) or epoch < 0:
             raise IndexError("row and epoch numbers start at 0, got a negative one")
         reader = self._read()
         names = tuple(reader.sources())
-        rows = []
+        rows = RowList()
         for made in reader.rows(epoch, list(numbers), None if views is None else list(views), False, "int64"):
             values = {name: value if isinstance(value, int) else value[0] if value.ndim > 1 else value
                       for name, value in made[0].items()}
@@ -341,15 +344,25 @@ class Plan:
         return f"{head}\n  next: .explain(), .build(directory), .verify(directory), .loader(), .row(0), .recipe"
 
     def _repr_html_(self) -> str:
-        plan = self.to_dict()
-        names = ["source", "documents", "tokens", "rows", "expected", "max_repeats"]
-        rows = [[source["name"], *(source[name] for name in names[1:])] for source in plan["sources"]]
-        head = _html.paragraph(_html.line(repr(self).split("\n", 1)[0]))
-        head += _html.paragraph(
+        first, next_calls = repr(self).split("\n", 1)
+        first = first.removeprefix("<corpusdb.").removesuffix(">")
+        try:
+            plan = self.to_dict()
+        except CorpusError as error:
+            # An unpickled plan whose corpus is gone, or which was dropped.
+            return _html.shown(_html.paragraph(f"{_html.line(first)}: {_html.line(str(error))}"))
+        names = ["documents", "tokens", "rows", "max_repeats"]
+        most = max((source["rows"] for source in plan["sources"]), default=0) or 1
+        rows = [
+            [source["name"], *(source[name] for name in names), _html.strip(source["rows"] / most, at)]
+            for at, source in enumerate(plan["sources"])
+        ]
+        head = _html.paragraph(f"<b>{_html.line(first)}</b>") + _html.paragraph(
             f"{plan['budget']:,} {_html.line(plan['recipe']['mix']['unit'])} an epoch, rows of {plan['capacity']:,}, "
             f"snapshot {_html.line(plan['snapshot']['name'])}, tokenizer {_html.line(plan['tokenizer']['name'])}"
         )
-        return head + _html.table([name.replace("_", " ") for name in names], rows, names=1, thousands=True)
+        heads = ["source", *(name.replace("_", " ") for name in names), "rows of a pass"]
+        return _html.shown(head + _html.table(heads, rows, names=1, thousands=True) + _html.note(next_calls.strip()))
 
 
 def _found_again(path: str, plan: str, number: int, shards: tuple[str, ...] = ()) -> Plan:

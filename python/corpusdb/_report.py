@@ -9,13 +9,23 @@ from typing import Any, ClassVar, Literal, Self, Union, get_args, get_origin, ge
 
 from corpusdb import _html
 from corpusdb._native import one_line
+from corpusdb.errors import CorpusError
 
-__all__ = ["Report", "json_lines", "table_of"]
+__all__ = ["Report", "html_of_all", "json_lines", "table_of"]
 
 #: A report up to `_ONE_LINE` characters is shown on one line; a longer one on up to `_LINES` lines of `_WIDTH` columns.
 _ONE_LINE, _LINES, _WIDTH = 100, 40, 120
 #: Rows of a list of reports that a notebook shows, at most.
 _ROWS = 10
+#: Columns of such a list, at most; where it has more, a report in a report stands in short.
+_COLUMNS = 16
+
+#: Lists of reports that answer what was asked: a notebook shows them at once, and others on demand.
+_MATTER = frozenset(
+    "checks faults findings found groups largest losses lost outputs rejects rules sources suites".split()
+)
+#: Verdicts, of which False says something. Elsewhere False says that there is nothing.
+_VERDICTS = frozenset("certain clean complete confirmed good held is_complete measured passed".split())
 
 #: Makes the value of a field from its JSON value.
 _Maker = Callable[[Any], Any]
@@ -70,8 +80,9 @@ class Report:
         return f"{type(self).__name__}({fields})"
 
     def _telling(self) -> dict[str, Any]:
-        """The fields that are not 0, None or empty; all, if none is."""
-        return {name: value for name, value in vars(self).items() if not _is_nothing(value)} or dict(vars(self))
+        """The fields that are not 0, None, False or empty, and verdicts; all, if there are none."""
+        telling = {name: value for name, value in vars(self).items() if _tells(name, value)}
+        return telling or dict(vars(self))
 
     def __repr__(self) -> str:
         line, telling = self._summary(), self._telling()
@@ -88,13 +99,20 @@ class Report:
         return "\n  ".join([kind, *cut]) + f"\n{help_line}"
 
     def _repr_html_(self) -> str:
+        return _html.shown(self._inner_html())
+
+    def _inner_html(self) -> str:
+        """What a notebook shows, without its style."""
         telling = self._telling()
         plain = {name: value for name, value in telling.items() if not _is_nested(value)}
         nested = {name: value for name, value in telling.items() if _is_nested(value)}
         rows = [(name.replace("_", " "), _cell(value)) for name, value in plain.items()]
-        folded = [_html.folded(name.replace("_", " "), *_nested_html(value)) for name, value in nested.items()]
+        folded = [
+            _html.folded(name.replace("_", " "), *_nested_html(nested[name]), is_open=name in _MATTER)
+            for name in sorted(nested, key=lambda name: name not in _MATTER)
+        ]
         left = [name.replace("_", " ") for name in vars(self) if name not in telling]
-        none = _html.folded("0, None or empty", f"{len(left):,}", _html.line(", ".join(left))) if left else ""
+        none = _html.folded("0, None, False or empty", f"{len(left):,}", _html.line(", ".join(left))) if left else ""
         return (_html.table([], rows, names=1) if rows else "") + "".join(folded) + none
 
 
@@ -165,9 +183,10 @@ def _empty(hint: Any) -> Callable[[], Any]:
     return lambda: None
 
 
-def _is_nothing(value: Any) -> bool:
-    """Whether a value is 0, None or empty. False says something."""
-    return value is None or (not isinstance(value, bool) and isinstance(value, (int, float, str, list, dict)) and not value)
+def _tells(name: str, value: Any) -> bool:
+    """Whether the value of a field is not 0, None, False or empty, or is a verdict."""
+    is_nothing = value is None or (isinstance(value, (int, float, str, list, dict)) and not value)
+    return not is_nothing or (value is False and name in _VERDICTS)
 
 
 def _shown_value(value: Any) -> Any:
@@ -203,17 +222,40 @@ def _is_nested(value: Any) -> bool:
 def _nested_html(value: Any) -> tuple[str, str]:
     """The length of a list, in words, and its HTML."""
     if isinstance(value, Report):
-        return "", value._repr_html_()
+        return "", value._inner_html()
     note = f"the first {_ROWS}" if len(value) > _ROWS else ""
-    return f"{len(value):,}", table_of(value, value[:_ROWS]) + _html.paragraph(note)
+    return f"{len(value):,}", table_of(value, value[:_ROWS]) + _html.note(note)
 
 
 def table_of(things: Sequence[object], shown: Sequence[object], *, names: int = 0) -> str:
     """`shown` of some things as a table of the fields that any of them has; the first `names` name a thing."""
-    known = dict.fromkeys(name for thing in things for name in vars(thing))
-    fields = [name for name in known if not all(_is_nothing(vars(thing).get(name)) for thing in things)]
-    rows = [[_shown_value(vars(thing).get(name)) for name in fields] for thing in shown]
+    for of in (_flat, vars):
+        told = [of(thing) for thing in things]
+        known = dict.fromkeys(name for one in told for name in one)
+        fields = [name for name in known if any(_tells(name, one.get(name)) for one in told)]
+        if len(fields) <= _COLUMNS:
+            break
+    rows = [[_shown_value(one.get(name)) for name in fields] for one in map(of, shown)]
     return _html.table([name.replace("_", " ") for name in fields], rows, names=names, thousands=True)
+
+
+def html_of_all(owner: object, read: Callable[[], Sequence[object]], what: str, next_calls: str) -> str:
+    """All things of `owner` as a notebook shows them, and what to call next; of a closed corpus what `repr` says."""
+    try:
+        things = read()
+    except CorpusError:
+        return _html.shown(_html.paragraph(_html.line(repr(owner))))
+    told = table_of(things, things, names=1) if things else _html.paragraph(_html.line(f"no {what}"))
+    return _html.shown(told + _html.note(next_calls))
+
+
+def _flat(thing: object) -> dict[str, Any]:
+    """The fields of a thing, with those of reports and dictionaries in it: their names stand behind its own."""
+    told: dict[str, Any] = {}
+    for name, value in vars(thing).items():
+        inner = _flat(value) if isinstance(value, Report) else value if isinstance(value, dict) else None
+        told |= {name: value} if inner is None else {f"{name} {key}": one for key, one in inner.items()}
+    return told
 
 
 def _cell(value: Any) -> str:

@@ -25,6 +25,14 @@ Made = TypeVar("Made")
 
 #: Rows, columns, and characters of a cell that a notebook shows, at most; and the width of text without a terminal.
 _ROWS, _COLUMNS, _CELL, _WIDTH = 20, 20, 100, 120
+#: Rows at the end that a notebook shows of an answer that has at most `_COUNTED` rows.
+_LAST, _COUNTED = 5, 1000
+#: The words for the types of Arrow, by how their names begin.
+_KINDS = {
+    "Utf8": "text", "LargeUtf8": "text", "Int": "int", "UInt": "int", "Float": "float", "Decimal": "decimal",
+    "Boolean": "bool", "Binary": "bytes", "LargeBinary": "bytes", "Timestamp": "time", "Date": "date", "Time": "time",
+    "List": "list", "LargeList": "list", "Struct": "struct", "Map": "map", "Null": "null", "Dictionary": "text",
+}
 
 
 class Table:
@@ -145,20 +153,29 @@ class Table:
 
     def _repr_html_(self) -> str:
         try:
-            first = self._rows.peek(_ROWS + 1)
+            read = self._rows.peek(_COUNTED + 1)
         except CorpusError as error:
             statement, why = _html.line(self._statement), _html.line(str(error))
-            return _html.paragraph(f"rows of <code>{statement}</code>: {why}")
-        rows = [[_cell(value) for value in row[:_COLUMNS]] for row in first[:_ROWS]]
-        notes = []
-        if not first:
-            notes.append("no rows")
-        if len(first) > _ROWS:
-            notes.append(f"the first {_ROWS} rows")
+            return _html.shown(_html.paragraph(f"rows of <code>{statement}</code>: {why}"))
+        columns = self.columns[:_COLUMNS]
+        is_whole = len(read) <= _COUNTED
+        is_cut = len(read) > _ROWS + _LAST
+        rows = [[_cell(value) for value in row[:_COLUMNS]] for row in (read[:_ROWS] if is_cut else read)]
+        if is_cut and is_whole:
+            rows.append(["⋮"] * len(columns))
+            rows += [[_cell(value) for value in row[:_COLUMNS]] for row in read[-_LAST:]]
+        count = f"{len(read):,}" if is_whole else f"more than {_COUNTED:,}"
+        shape = f"{count} row{'s' * (len(read) != 1)} of {len(self.columns):,} column{'s' * (len(self.columns) != 1)}"
+        notes = [shape if read else f"no rows of {', '.join(self.columns)}"]
+        if is_cut:
+            notes.append(f"the first {_ROWS} rows and the last {_LAST}" if is_whole else f"the first {_ROWS} rows")
         if len(self.columns) > _COLUMNS:
             notes.append(f"{_COLUMNS} of {len(self.columns)} columns")
-        note = _html.paragraph(", ".join(notes)) if notes else ""
-        return _html.table(self.columns[:_COLUMNS], rows) + note
+        types = self.types[:_COLUMNS]
+        plain = [_is_name(*column) for column in zip(columns, types, map(list, zip(*rows, strict=True)), strict=False)]
+        kinds = [_kind(kind) for kind in types]
+        table = _html.table(columns, rows, thousands=True, plain=plain, kinds=kinds)
+        return _html.shown(table + _html.note("; ".join(notes)))
 
 
 def _library(name: str, call: str) -> Any:
@@ -170,6 +187,20 @@ def _library(name: str, call: str) -> Any:
             raise
         way_out = f"{call} needs {name}, which {sys.executable} does not have: install it (pip install {name})"
         raise ModuleNotFoundError(way_out, name=name) from None
+
+
+def _is_name(column: str, arrow: str, values: list[object]) -> bool:
+    """Whether the numbers of a column stand as they are, without thousands: they name something, as ids and years do.
+
+    The ids of a corpus are unsigned, and its amounts are not. Where no number has five digits, they may be years.
+    """
+    is_id = arrow.startswith("UInt") or column.lower() == "id" or column.lower().endswith("_id")
+    return is_id or not any(isinstance(value, int) and abs(value) >= 10_000 for value in values)
+
+
+def _kind(arrow: str) -> str:
+    """A type of Arrow in a word."""
+    return next((word for name, word in _KINDS.items() if arrow.startswith(name)), arrow[:20])
 
 
 def _cell(value: object) -> object:

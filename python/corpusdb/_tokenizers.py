@@ -19,6 +19,7 @@ from corpusdb._options import (
 )
 from corpusdb._progress import ProgressOption
 from corpusdb._reader import Readable
+from corpusdb._report import html_of_all
 from corpusdb.errors import CorpusError
 from corpusdb.reports import (
     AnalysisReport,
@@ -168,6 +169,9 @@ class Tokenizers(Readable):
         except CorpusError as error:
             return f"<{kind}: {type(error).__name__.lower()}>"
         return f"<{kind}: {one_line(', '.join(names)) or 'none'}>\n  {self._next}"
+
+    def _repr_html_(self) -> str:
+        return html_of_all(self, self.show, "tokenizer", self._next)
 
     def encode(
         self,

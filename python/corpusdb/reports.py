@@ -56,8 +56,50 @@ class Explanation(_reports.Explanation):
 
     __repr__ = __str__
 
-    def _repr_html_(self) -> str:
-        return _html.text(self._text)
+    def _inner_html(self) -> str:
+        steps = f"{self.batches:,} steps" if self.batches is not None else ""
+        asked = "" if self.unit == "rows" else f" of {self.budget:,} {self.unit} asked"
+        full = f"{self.efficiency:.2%} full"
+        figures = [f"{self.rows:,} rows of {self.capacity:,}", steps, full, f"{self.tokens:,} real tokens{asked}"]
+        head = f"<b>plan {_html.line(self.plan[:12])}</b>: {', '.join(filter(None, figures))}"
+        whence = f"snapshot {self.snapshot}{' (dropped)' if self.snapshot_dropped else ''}, tokenizer {self.tokenizer}"
+        most = max((source.passes for source in self.sources), default=0.0)
+        columns: dict[str, list[Any]] = {
+            "source": [source.name for source in self.sources],
+            "asked": [_percent(source.asked_share) for source in self.sources],
+            "gets": [_percent(source.achieved_share) for source in self.sources],
+            "of a pass": [
+                _html.strip(source.passes / max(most, 1), at, of=1 / max(most, 1))
+                for at, source in enumerate(self.sources)
+            ],
+            "passes": [_html.Amount(f"{source.passes:.3f}") for source in self.sources],
+            "documents": [source.documents for source in self.sources],
+            "rows": [source.rows for source in self.sources],
+            "tokens": [source.epoch_tokens for source in self.sources],
+            "never reached": [source.unused_tokens for source in self.sources],
+            "dropped": [source.dropped_tokens for source in self.sources],
+            "cut": [source.truncated_tokens + source.lone_eos + source.partial_tokens for source in self.sources],
+        }
+        shown = {name: values for name, values in columns.items() if any(values)}
+        left = [
+            [one.reason.replace("_", " "), source.name, one.documents, one.tokens]
+            for source in self.sources for one in source.left_out
+        ]
+        parts = [
+            _html.paragraph(head), _html.note(whence),
+            _html.table(list(shown), zip(*shown.values(), strict=True), names=1, thousands=True),
+        ]
+        if left:
+            heads = ["left out because of", "source", "documents", "tokens"]
+            parts.append(_html.table(heads, left, names=1, thousands=True))
+        if self.left_out_rows:
+            parts.append(_html.note(f"{self.left_out_rows:,} rows fill no batch: {self.left_out_tokens:,} tokens"))
+        parts.append(_html.folded("All that the command prints", "", _html.text(self._text)))
+        return "".join(parts)
+
+
+def _percent(share: float) -> _html.Amount:
+    return _html.Amount(f"{share:.2%}")
 
 
 class LoaderBenchmark(Report):

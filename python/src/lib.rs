@@ -81,7 +81,7 @@ mod native {
     #[pymodule_export]
     use crate::tokenizers::{PyEncoder, encoder, pieces, tokenizer_names};
     #[pymodule_export]
-    use crate::words::{did_you_mean, one_line, unknown_name};
+    use crate::words::{did_you_mean, notebook_style, one_line, unknown_name};
     use pyo3::prelude::*;
 
     #[pymodule_init]

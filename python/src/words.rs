@@ -61,3 +61,9 @@ pub(crate) fn did_you_mean(name: &str, known: Vec<String>) -> Option<String> {
 pub(crate) fn one_line(text: &str) -> String {
     corpusdb::show::one_line(text).into_owned()
 }
+
+/// The style of what a notebook shows within an element of the class `corpusdb`.
+#[pyfunction]
+pub(crate) fn notebook_style() -> &'static str {
+    corpusdb::pages::notebook_style()
+}

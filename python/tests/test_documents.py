@@ -19,7 +19,7 @@ def test_a_document_has_attributes_and_its_fields(db: corpusdb.Corpus) -> None:
     assert document.tokens["own"] == len(db.tokens(3, "own"))
     assert document == db.document(3) == db[3] != db[4]
     assert repr(document).startswith("<corpusdb.Document 3 'https://a.example/3' (web, kept)")
-    assert "<pre style=" in document._repr_html_()
+    assert "<pre " in document._repr_html_()
 
 
 def test_a_removed_document_names_its_witness(db: corpusdb.Corpus) -> None:
@@ -149,6 +149,7 @@ def test_a_notebook_shows_tables_of_named_things_and_pairs(db: corpusdb.Corpus) 
     fields = db.fields._repr_html_()
     assert ">quality</th>" in fields and ">name</th>" in fields
     assert "no snapshot" in db.snapshots._repr_html_() or ">commit</th>" in db.snapshots._repr_html_()
+    assert ">own</th>" in db.tokenizers._repr_html_() and "no suites; add one" in db.contamination._repr_html_()
     pair = next(pair for pair in db.duplicates() if pair.kind == "near")
     page = pair._repr_html_()
     assert "similarity 0." in page and "<ins> changed</ins>" in page

@@ -9,10 +9,12 @@
 //!
 //! `croissant` and `eu_summary` are descriptions that a person continues with: what was filled in stays.
 //!
-//! `figures` draws what several pages share as HTML. A whole page and a fragment, for a notebook, differ in
-//! `layout.html` alone. The formatter also formats counts for people, and refuses a decimal number without a filter for
-//! its digits; only `SafeHtml` passes unescaped, and only this room makes it.
+//! `figures` draws what several pages share as HTML, `bands` rows of an epoch. A whole page and a fragment differ in
+//! `layout.html` alone; what notebooks show has a smaller style of its own, with the same colours (`common.css`). The
+//! formatter also formats counts for people, and refuses a decimal number without a filter for its digits; only
+//! `SafeHtml` passes unescaped, and only this room makes it.
 
+mod bands;
 mod card;
 mod chart;
 mod croissant;
@@ -56,8 +58,11 @@ const COLOURS: usize = 8;
 /// Bytes by which a file is recognised as a page.
 const BEGINNING: usize = 12;
 
-const STYLE: &str = include_str!("templates/style.css");
-const TEMPLATES: [(&str, &str); 11] = [
+const STYLE: &str =
+    concat!(include_str!("templates/common.css"), include_str!("templates/style.css"));
+const NOTEBOOK_STYLE: &str =
+    concat!(include_str!("templates/common.css"), include_str!("templates/notebook.css"));
+const TEMPLATES: [(&str, &str); 12] = [
     ("layout.html", include_str!("templates/layout.html")),
     ("macros.html", include_str!("templates/macros.html")),
     ("card.html", include_str!("templates/card.html")),
@@ -68,6 +73,7 @@ const TEMPLATES: [(&str, &str); 11] = [
     ("tokenizer.html", include_str!("templates/tokenizer.html")),
     ("review.html", include_str!("templates/review.html")),
     ("rows.html", include_str!("templates/rows.html")),
+    ("rows_glance.html", include_str!("templates/rows_glance.html")),
     ("eu_summary.md", include_str!("templates/eu_summary.md")),
 ];
 
@@ -136,13 +142,18 @@ pub fn page(page: &impl PageModel) -> Result<String, PageError> {
     html(page, true)
 }
 
-/// A page without the frame of a document, for a cell of a notebook or a part of another page: one element, with its
-/// style, which touches nothing outside.
+/// A page without the frame of a document, as a part of another page: one element, with its style, which touches
+/// nothing outside.
 ///
 /// # Errors
 /// [`PageError::Template`].
 pub fn fragment(page: &impl PageModel) -> Result<String, PageError> {
     html(page, false)
+}
+
+/// The style of what a notebook shows within an element of the class `corpusdb`.
+pub fn notebook_style() -> &'static str {
+    NOTEBOOK_STYLE
 }
 
 fn html<P: PageModel>(page: &P, is_whole: bool) -> Result<String, PageError> {

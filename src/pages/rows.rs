@@ -1,15 +1,25 @@
-//! A page of rows of an epoch: their documents, and their text with what is trained on in bold.
+//! A page of rows of an epoch: a band each, their documents, and their text with what is trained on in bold.
+//!
+//! A notebook shows the same at a glance: bands, and the text of the first few rows on demand.
 
-use super::PageModel;
+use super::bands::Bands;
 use super::figures::cut;
+use super::{PageError, PageModel, environment};
 use crate::epoch::{RowPart, RowReport, RowSegment};
+use minijinja::context;
+use minijinja::value::Value;
 use serde::Serialize;
+
+/// Positions of the rows whose text a glance shows, and how many of these rows there are, at most.
+const GLANCE_POSITIONS: u64 = 16_384;
+const GLANCE_ROWS: usize = 8;
 
 /// Rows of a plan, with their text.
 #[derive(Debug, Serialize)]
 pub struct RowsPage<'a> {
     name: String,
     epoch: u64,
+    bands: Bands<'a>,
     rows: Vec<ShownRow<'a>>,
 }
 
@@ -36,9 +46,38 @@ struct ShownPiece<'a> {
 }
 
 impl<'a> RowsPage<'a> {
-    /// The rows of an epoch of a corpus called `name`; rows without their text show their documents alone.
-    pub fn new(rows: &'a [RowReport], epoch: u64, name: &str) -> Self {
-        Self { name: cut(name), epoch, rows: rows.iter().map(ShownRow::of).collect() }
+    /// The rows of an epoch of a corpus called `name`, whose plan has `sources`; rows without their text show their
+    /// documents alone.
+    pub fn new(rows: &'a [RowReport], epoch: u64, name: &str, sources: &[String]) -> Self {
+        let bands = Bands::new(rows, sources);
+        Self { name: cut(name), epoch, bands, rows: rows.iter().map(ShownRow::of).collect() }
+    }
+
+    /// How many of `rows` rows, of up to `capacity` positions each, a glance has bands of.
+    pub fn glanced(rows: usize, capacity: u32) -> usize {
+        const POSITIONS: usize = 1 << 20;
+        rows.min(Bands::MOST).min((POSITIONS / capacity.max(1) as usize).max(1))
+    }
+
+    /// The rows for a cell of a notebook, without frame and style ([`notebook_style`](super::notebook_style)); `more`
+    /// are there besides.
+    ///
+    /// # Errors
+    /// [`PageError::Template`].
+    pub fn glance(mut self, more: usize) -> Result<String, PageError> {
+        self.bands.more += more as u64;
+        let mut left = GLANCE_POSITIONS;
+        let fits = |row: &&ShownRow<'_>| {
+            let rest = left.checked_sub(row.width.into());
+            left = rest.unwrap_or(left);
+            rest.is_some()
+        };
+        let texts = self.rows.iter().take(GLANCE_ROWS).take_while(fits).count();
+        // The text of one row is what was asked for.
+        let is_one = self.rows.len() == 1 && more == 0;
+        self.rows.truncate(if is_one { 1 } else { texts });
+        let context = context! { page => Value::from_serialize(&self), is_one };
+        Ok(environment()?.get_template("rows_glance.html")?.render(context)?)
     }
 }
 
@@ -121,7 +160,7 @@ mod tests {
             input_ids: Vec::new(),
         };
         let rows = [row];
-        let shown = RowsPage::new(&rows, 0, hostile);
+        let shown = RowsPage::new(&rows, 0, hostile, &[hostile.to_owned()]);
         let whole = page(&shown).unwrap();
         for words in ["<i>&lt;script&gt;", "<b>&lt;script&gt;", "3 pads", "Row 4711 of epoch 0"] {
             assert!(whole.contains(words), "{words}: {whole}");
@@ -130,5 +169,12 @@ mod tests {
             assert!(!whole.contains(bad), "{bad}: {whole}");
         }
         assert!(fragment(&shown).unwrap().starts_with("<div class=\"corpusdb\">"));
+        let glance = shown.glance(2).unwrap();
+        for words in ["<i>&lt;script&gt;", "Its text", "and 2 more rows", "<rect class=\"t0\""] {
+            assert!(glance.contains(words), "{words}: {glance}");
+        }
+        for bad in ["<script", "\u{202e}", "<style", " style="] {
+            assert!(!glance.contains(bad), "{bad}: {glance}");
+        }
     }
 }

@@ -241,17 +241,17 @@ fn the_legend_names_each_line_once() {
 
 /// The colours of the style sheet by name: in the light, and in the dark.
 fn palettes() -> [std::collections::BTreeMap<String, [f64; 3]>; 2] {
-    let (light, dark) = super::STYLE.split_once("prefers-color-scheme: dark").unwrap();
-    [light, dark.split_once('}').unwrap().0].map(|part| {
-        let named = part.split("--").filter_map(|it| it.split_once(": #"));
-        let colour = |hex: &str| {
-            let hex = hex.split(';').next().unwrap();
-            let wide = hex.len() / 3;
-            let part = |at: usize| hex[at * wide..(at + 1) * wide].repeat(3 - wide);
-            [0, 1, 2].map(|at| f64::from(u8::from_str_radix(&part(at), 16).unwrap()))
-        };
-        named.map(|(name, hex)| (name.to_owned(), colour(hex))).collect()
-    })
+    let pairs = super::STYLE.split("--").filter_map(|it| it.split_once(": light-dark("));
+    let pairs: Vec<(&str, Vec<&str>)> = pairs
+        .map(|(name, rest)| (name, rest.split(')').next().unwrap().split(", ").collect()))
+        .collect();
+    let colour = |hex: &str| {
+        let hex = hex.strip_prefix('#').unwrap();
+        let wide = hex.len() / 3;
+        let part = |at: usize| hex[at * wide..(at + 1) * wide].repeat(3 - wide);
+        [0, 1, 2].map(|at| f64::from(u8::from_str_radix(&part(at), 16).unwrap()))
+    };
+    [0, 1].map(|at| pairs.iter().map(|(name, of)| ((*name).to_owned(), colour(of[at]))).collect())
 }
 
 /// The contrast of two colours by WCAG 2.
@@ -464,12 +464,14 @@ fn parts_of_the_card_are_pages_or_single_elements() {
     );
     // The style applies to that element alone.
     let style = &part[part.find("<style>").unwrap() + 7..part.find("</style>").unwrap()];
-    let mut depth = 0;
-    for line in style.lines().filter(|line| !line.is_empty()) {
-        assert!(depth > 0 || line == ".corpusdb {", "{line}");
-        depth += line.matches('{').count() as i64 - line.matches('}').count() as i64;
+    for style in [style, super::notebook_style()] {
+        let mut depth = 0;
+        for line in style.lines().filter(|line| !line.is_empty()) {
+            assert!(depth > 0 || line == ".corpusdb {", "{line}");
+            depth += line.matches('{').count() as i64 - line.matches('}').count() as i64;
+        }
+        assert_eq!(depth, 0);
     }
-    assert_eq!(depth, 0);
     assert!(
         page(&duplicates)
             .unwrap()

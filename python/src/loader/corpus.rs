@@ -2,7 +2,7 @@
 
 use super::purges::PurgeWatch;
 use crate::error::{named, raise};
-use corpusdb::epoch::{Epoch, EpochError, Manifest, Plan};
+use corpusdb::epoch::{Epoch, EpochError, Manifest, Plan, RowReport};
 use corpusdb::{Context, Corpus, Error};
 use pyo3::prelude::*;
 use std::collections::BTreeMap;
@@ -85,6 +85,20 @@ impl LoaderCorpus {
         }
         *lock(&self.last) = Some((number, epoch.clone()));
         Ok(epoch)
+    }
+
+    /// Rows of an epoch by their numbers, with their text.
+    pub fn reports(
+        &self,
+        epoch: u64,
+        numbers: &[u64],
+        context: &Context<'_>,
+    ) -> Result<Vec<RowReport>, Error> {
+        self.refuse_purged()?;
+        self.pool.install(|| {
+            let rows = self.epoch_here(epoch, context)?.rows_at(numbers)?;
+            self.corpus.row_reports(&self.planned, &rows, true)
+        })
     }
 }
 

@@ -10,7 +10,7 @@ use crate::process::ProcessOwned;
 use crate::words::json;
 use corpusdb::cli::rows::now;
 use corpusdb::epoch::{Epoch, EpochBatch, StreamOptions};
-use corpusdb::pages::{self, RowsPage, corpus_title};
+use corpusdb::pages::{RowsPage, corpus_title};
 use corpusdb::{DocId, Error};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -241,26 +241,25 @@ impl PlanReader {
         made.into_iter().map(|made| made.into_python(py)).collect()
     }
 
-    /// Rows by their numbers, with their text: the report of each as JSON, and all as HTML to show within a page.
-    fn texts(
-        &self,
-        py: Python<'_>,
-        epoch: u64,
-        numbers: Vec<u64>,
-    ) -> PyResult<(Vec<String>, String)> {
+    /// Rows by their numbers, with their text: the report of each as JSON.
+    fn texts(&self, py: Python<'_>, epoch: u64, numbers: Vec<u64>) -> PyResult<Vec<String>> {
         let opened = self.opened(py)?;
-        let (reports, html) = run_detached(py, None, move |context| {
-            opened.refuse_purged()?;
-            opened.pool.install(|| {
-                let rows = opened.epoch_here(epoch, context)?.rows_at(&numbers)?;
-                let reports = opened.corpus.row_reports(&opened.planned, &rows, true)?;
-                let page = RowsPage::new(&reports, epoch, &corpus_title(opened.corpus.path()));
-                let html = pages::fragment(&page)?;
-                Ok((reports, html))
-            })
-        })?;
-        let reports: PyResult<_> = reports.iter().map(|report| json(py, report)).collect();
-        Ok((reports?, html))
+        let reports =
+            run_detached(py, None, move |context| opened.reports(epoch, &numbers, context))?;
+        reports.iter().map(|report| json(py, report)).collect()
+    }
+
+    /// Rows by their numbers, as a notebook shows them: as bands, and the text of the first ones.
+    fn glance(&self, py: Python<'_>, epoch: u64, numbers: Vec<u64>) -> PyResult<String> {
+        let opened = self.opened(py)?;
+        run_detached(py, None, move |context| {
+            let shown = RowsPage::glanced(numbers.len(), opened.planned.plan.capacity);
+            let (shown, more) = numbers.split_at(shown);
+            let reports = opened.reports(epoch, shown, context)?;
+            let name = corpus_title(opened.corpus.path());
+            let page = RowsPage::new(&reports, epoch, &name, &opened.sources);
+            Ok(page.glance(more.len())?)
+        })
     }
 
     /// The names of the sources. Rows have the index of theirs.

@@ -87,7 +87,9 @@ impl Verb for EpochRowArgs {
         };
         let mut reports = corpus.row_reports(&planned, &rows, self.text || self.html.is_some())?;
         if let Some(file) = &self.html {
-            let page = RowsPage::new(&reports, self.epoch, &corpus_title(path));
+            let sources: Vec<String> =
+                planned.plan.sources.iter().map(|source| source.name.clone()).collect();
+            let page = RowsPage::new(&reports, self.epoch, &corpus_title(path), &sources);
             call.write_page(file, &page)?;
         }
         if !self.text {
