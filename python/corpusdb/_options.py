@@ -166,7 +166,8 @@ class ReportOptions(TypedDict, total=False):
       in by hand stay when the file is written again.
     * `eu_summary`: Write the EU's public summary of training content, as Markdown.
     * `plan`: The number of a stored plan; the report adds what its first epoch contains.
-    * `texts`: Excerpts of texts, as examples of duplicates. By default they are shown.
+    * `texts`: Excerpts of texts: ten documents, and examples of duplicates. By default they are shown.
+    * `seed`: The seed by which the documents that are shown are drawn.
     * `domains`: Show this many domains.
     """
 
@@ -175,6 +176,7 @@ class ReportOptions(TypedDict, total=False):
     eu_summary: str | os.PathLike[str] | None
     plan: int | None
     texts: bool | None
+    seed: int | None
     domains: int | None
 
 

@@ -1492,6 +1492,15 @@ class CorpusReport(Report):
     contamination: ContaminationReport
     """How much of evaluation suites is in it."""
 
+    provenance: Provenance
+    """What the kept documents say of their dates and licences."""
+
+    samples: list[SampledDocument]
+    """Some of the kept documents, or with a plan of those that its epoch trains on; none without texts."""
+
+    seed: int
+    """The seed by which they are drawn."""
+
     domains: Domains
     """The domains of kept documents."""
 
@@ -1628,6 +1637,22 @@ class CurvePoint(Report):
 
     by_group: list[int]
     """Tokens by group."""
+
+
+class DateRange(Report):
+    """The span in which the dates of a field lie."""
+
+    field: str
+    """The declared field, or the member of the metadata."""
+
+    documents: int
+    """Documents with a date there."""
+
+    first: StatsValue
+    """The earliest of them."""
+
+    last: StatsValue
+    """The latest of them."""
 
 
 class DecisionCounts(Report):
@@ -1872,7 +1897,7 @@ class DocumentPadding(Report):
 
 
 class DomainStats(Report):
-    """Counts of the kept documents of a domain."""
+    """Counts of the documents of a domain."""
 
     domain: str
     """The host of the address, in lower case, without `www.` and port."""
@@ -1885,10 +1910,10 @@ class DomainStats(Report):
 
 
 class Domains(Report):
-    """The domains of the kept documents whose key is a URL."""
+    """The domains of documents whose key is a URL: of the kept ones, or of those that an epoch trains on."""
 
     documents: int
-    """Kept documents whose key is an address of the web."""
+    """Documents whose key is an address of the web."""
 
     bytes: int
     """UTF-8 bytes of their texts."""
@@ -3474,6 +3499,19 @@ class LargestGroupStats(Report):
     """How many others there are."""
 
 
+class LargestLicenceCount(Report):
+    """The largest of some things, largest first, and the sum of the others."""
+
+    shown: list[LicenceCount]
+    """The largest."""
+
+    others: LicenceCount | None
+    """The sum of the others, with empty names. Absent if there are no others."""
+
+    left_out: int
+    """How many others there are."""
+
+
 class LargestLossStats(Report):
     """The largest of some things, largest first, and the sum of the others."""
 
@@ -3576,6 +3614,16 @@ class LengthStats(Report):
 
     bins: list[LengthBin]
     """Counts, ascending; the bins without a document at either end are left out."""
+
+
+class LicenceCount(Report):
+    """The documents of a licence."""
+
+    licence: str
+    """As the records spell it; several of one document with commas between them."""
+
+    documents: int
+    """Documents."""
 
 
 class ListedToken(Report):
@@ -4535,7 +4583,7 @@ class PlanNaming(Report):
 
 
 class PlanReport(Report):
-    """What epoch 0 of a stored plan will be."""
+    """What the first epoch of a stored plan that has rows will be."""
 
     number: int
     """The number of the plan."""
@@ -4545,6 +4593,15 @@ class PlanReport(Report):
 
     epoch: Explanation
     """What its first epoch will be."""
+
+    sizes: Sizes
+    """The documents of which that epoch gives any token, each once; as `kept` those that still are."""
+
+    provenance: Provenance
+    """What these documents say of their dates and licences."""
+
+    domains: Domains | None
+    """Their domains, where the domains with most text were asked for."""
 
 
 class PlanRow(Report):
@@ -4790,6 +4847,19 @@ class PropertyCheck(Report):
 
     detail: str
     """What was examined, or the first failures and how many there are."""
+
+
+class Provenance(Report):
+    """What documents say of their dates and licences, in the metadata or in declared fields."""
+
+    dates: list[DateRange]
+    """The span of each declared time, and of the members `date`, `created`, `published` and `timestamp`."""
+
+    licences: LargestLicenceCount
+    """The licences that they name (`license`, `licence` or `licenses`), most documents first."""
+
+    without_licence: int
+    """Documents that name none."""
 
 
 class PurgeReport(Report):
@@ -5529,6 +5599,25 @@ class SalvageReport(Report):
 
     left: list[str]
     """What else was not copied, though it may be whole, in words."""
+
+
+class SampledDocument(Report):
+    """The beginning of a document."""
+
+    key: str
+    """Its key."""
+
+    source: str
+    """Its source."""
+
+    language: str | None
+    """Its language, when known."""
+
+    bytes: int
+    """UTF-8 bytes of its text."""
+
+    text: str
+    """The first 500 characters of its text."""
 
 
 class SchedulePoint(Report):

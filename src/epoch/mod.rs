@@ -88,7 +88,9 @@ pub use explain::{
     MultiplierCost, MultiplierSweep, Padding, PaddingCost, Repeats, SourceExplanation,
     SourceRepeats, SpecialRepeats, StepBatch, StepRows,
 };
-pub(crate) use explain::{explain, grouping_steps, plan_notes, sweep_multipliers};
+pub(crate) use explain::{
+    documents_of_epoch, explain, grouping_steps, plan_notes, sweep_multipliers,
+};
 pub use facade::StreamEntry;
 pub use mix::PlannedPoint;
 pub(crate) use write::build;

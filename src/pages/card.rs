@@ -1,38 +1,27 @@
-//! The data card of a corpus as a page: sizes, lengths, losses, numbers, contamination, domains, history, and a plan.
+//! The data card of a corpus as a page: a run first, then sizes, duplicates, languages, losses, contamination, domains,
+//! dates and licences, lengths, numbers, some documents, and the history.
 
-use super::chart::{AltText, Chart, ChartAxis, ChartColumn, ChartLine, column_chart, line_chart};
+use super::chart::{AltText, Chart, ChartAxis, ChartLine, line_chart};
 use super::duplicates::DuplicatesSection;
-use super::figures::{
-    BarChart, HeatCell, HeatRow, HeatTable, OTHERS, SpreadFigure, cut, cut_behind, value_text,
-};
+use super::figures::{BarChart, OTHERS, SpreadFigure, cut, cut_behind, value_text};
 use super::plan::PlanSection;
+use super::sizes::{LanguagesSection, LengthFigure, SizesSection, lengths, tokenizers};
 use super::{Contents, PageModel, duplicates, plan};
 use crate::query::{
-    ColumnStats, CommitInfo, CommitStretch, DocumentCounts, DomainStats, GroupStats, LengthBin,
-    LengthStats, LossStats, RejectStats, SnapshotInfo, SourceSpread, StatsValue,
-    SuiteContamination,
+    ColumnStats, CommitInfo, CommitStretch, DateRange, DomainStats, LicenceCount, LossStats,
+    RejectStats, SnapshotInfo, SourceSpread, SuiteContamination,
 };
-use crate::report::{About, CorpusReport, Largest, Omitted, SuiteReported};
+use crate::report::{About, CorpusReport, Omitted, Provenance, SampledDocument, SuiteReported};
 use model::show;
 use serde::Serialize;
-use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// Domains in the chart; the table has more.
 const DOMAINS: usize = 20;
 /// Characters of a reason, which may quote the input.
 pub(super) const REASON: usize = 300;
-/// Tokenizers whose lengths are drawn.
-const LENGTHS: usize = 3;
-
-/// Sources and languages that are drawn; one more bar is the sum of the others.
-const SOURCES: usize = 16;
-const LANGUAGES: usize = 12;
-/// Tokenizers in the table of counts.
-const COUNTED: usize = 4;
-
-/// The name of documents without a language.
-const NONE: &str = "(none)";
+/// Tokenizers whose tokens are among the numbers at the top.
+const TILES: usize = 3;
 
 /// The data card of a corpus.
 #[derive(Debug, Serialize)]
@@ -40,9 +29,17 @@ pub struct CardPage<'a> {
     name: String,
     version: &'static str,
     contents: Contents,
+    /// How many documents are kept, and what became of the others.
+    headline: String,
+    /// Tokens of the kept documents, by the tokenizer of the plan, or by the first that were registered.
+    tokens: Vec<(&'a str, u64)>,
     about: &'a About,
     omitted: &'a [Omitted],
     sizes: SizesSection<'a>,
+    languages: Option<LanguagesSection>,
+    origins: OriginsSection<'a>,
+    samples: &'a [SampledDocument],
+    seed: String,
     lengths: Vec<LengthFigure<'a>>,
     duplicates: Option<DuplicatesSection<'a>>,
     losses: LossesSection<'a>,
@@ -60,26 +57,40 @@ impl<'a> CardPage<'a> {
         let duplicates = report.duplicates.as_ref().map(|it| DuplicatesSection::new(it, stored));
         let plan = report.plan.as_ref().map(|plan| PlanSection::new(&plan.epoch, Some(plan)));
         let (lengths, numbers) = (lengths(report), numbers(report));
+        let languages = LanguagesSection::new(report);
         let contents = [
-            Some(("about", "What this corpus is")),
-            Some(("sizes", "Sizes, before and after")),
-            (!lengths.is_empty()).then_some(("lengths", "Lengths of documents")),
-            duplicates.is_some().then_some(duplicates::TITLE),
-            Some(("losses", "What is not kept, and why")),
-            numbers.is_some().then_some(("numbers", "Declared numbers, by source")),
-            Some(("contamination", "Test items in it")),
-            Some(("domains", "Domains")),
-            Some(("history", "How it was built")),
             plan.is_some().then_some(plan::TITLE),
+            Some(("sizes", "Sources, before and after")),
+            duplicates.is_some().then_some(duplicates::TITLE),
+            Some(("languages", "Languages")),
+            Some(("losses", "What is not kept, and why")),
+            Some(("contamination", "Test items in it")),
+            Some(("origins", "Dates and licences")),
+            Some(("domains", "Domains")),
+            (!lengths.is_empty()).then_some(("lengths", "Lengths of documents")),
+            numbers.is_some().then_some(("numbers", "Declared numbers, by source")),
+            (!report.samples.is_empty()).then_some(("samples", "Some of its documents")),
+            Some(("about", "How it was made")),
+            Some(("history", "Its history")),
             Some(("method", "What the figures mean")),
         ];
+        let counted = tokenizers(report)
+            .into_iter()
+            .filter_map(|name| Some((name, *report.sizes.kept.tokens.get(name)?)));
+        let tiles = if plan.is_some() { 1 } else { TILES };
         Self {
             name: cut(&report.name),
             version: report.version,
             contents: Contents(contents.into_iter().flatten().collect()),
+            headline: headline(report),
+            tokens: counted.take(tiles).collect(),
             about: &report.about,
             omitted: &report.omitted,
             sizes: SizesSection::new(report),
+            languages,
+            origins: origins(report),
+            samples: &report.samples,
+            seed: report.seed.to_string(),
             lengths,
             duplicates,
             losses: losses(report),
@@ -100,258 +111,49 @@ impl PageModel for CardPage<'_> {
     }
 }
 
-// ---- sizes ----
-
-/// A name, and its share of something.
-#[derive(Debug, Serialize)]
-struct NamedShare {
-    name: String,
-    share: f64,
-}
-
-/// Sizes by source and language, before and after dedup.
-#[derive(Debug, Serialize)]
-struct SizesSection<'a> {
-    all: &'a DocumentCounts,
-    kept: &'a DocumentCounts,
-    groups: &'a Largest<GroupStats>,
-    is_by_source_alone: bool,
-    /// The source with most kept text, and the one that lost the largest share.
-    largest_source: Option<NamedShare>,
-    lost_most: Option<NamedShare>,
-    by_source: BarChart,
-    languages: Option<LanguagesFigure>,
-    /// Tokenizers in the table of counts, and the heads of their columns.
-    tokenizers: Vec<&'a str>,
-    token_heads: Vec<String>,
-}
-
-#[derive(Debug, Serialize)]
-struct LanguagesFigure {
-    largest: Option<NamedShare>,
-    /// Kept documents without a language.
-    without: u64,
-    chart: BarChart,
-    /// Kept documents by source and language; absent where there is one source or one language.
-    by_source: Option<HeatTable>,
-    /// Sources where no language has nine of ten documents.
-    mixed: u64,
-}
-
-/// Documents or bytes that came in, and those kept, of one source or language.
-struct SizeShare {
-    name: String,
-    all: u64,
-    kept: u64,
-}
-
-impl<'a> SizesSection<'a> {
-    fn new(report: &'a CorpusReport) -> Self {
-        let sizes = &report.sizes;
-        let bytes = |counts: &DocumentCounts| counts.bytes;
-        let sources = size_shares(report, SOURCES, |group| group.source.clone(), bytes);
-        let all = size_shares(report, usize::MAX, |group| group.source.clone(), bytes);
-        let named = || all.iter().filter(|it| it.name != OTHERS);
-        let largest = named().max_by_key(|it| it.kept);
-        let lost = |part: &SizeShare| show::share(part.all - part.kept, part.all);
-        let lost_most = named().max_by(|a, b| lost(a).total_cmp(&lost(b)));
-        let tokenizers = sizes.kept.tokens.keys().take(COUNTED).map(String::as_str);
-        Self {
-            all: &sizes.all,
-            kept: &sizes.kept,
-            groups: &sizes.groups,
-            is_by_source_alone: sizes.is_by_source_alone,
-            largest_source: largest.map(|it| NamedShare {
-                name: it.name.clone(),
-                share: show::share(it.kept, sizes.kept.bytes),
-            }),
-            lost_most: lost_most
-                .filter(|it| lost(it) > 0.0)
-                .map(|it| NamedShare { name: it.name.clone(), share: lost(it) }),
-            by_source: size_chart(&sources, show::size),
-            languages: languages(report, &sources),
-            token_heads: tokenizers.clone().map(|it| format!("Tokens kept, {}", cut(it))).collect(),
-            tokenizers: tokenizers.collect(),
-        }
+/// How many documents are kept, and what became of the others; kinds without any are left out.
+fn headline(report: &CorpusReport) -> String {
+    let (all, kept) = (report.sizes.all.documents, report.sizes.kept.documents);
+    if all == 0 {
+        return "Nothing has come in yet.".to_owned();
     }
-}
-
-/// Sizes by source or by language, the largest first.
-fn size_shares(
-    report: &CorpusReport,
-    most: usize,
-    of: impl Fn(&GroupStats) -> String,
-    size: fn(&DocumentCounts) -> u64,
-) -> Vec<SizeShare> {
-    let groups = &report.sizes.groups;
-    let mut sums: BTreeMap<String, (u64, u64)> = BTreeMap::new();
-    for group in &groups.shown {
-        let (all, kept) = sums.entry(of(group)).or_default();
-        *all += size(&group.all);
-        *kept += size(&group.kept);
+    if all == kept {
+        return format!("Every document that came in is kept: {}.", show::number(all));
     }
-    let mut parts: Vec<SizeShare> =
-        sums.into_iter().map(|(name, (all, kept))| SizeShare { name, all, kept }).collect();
-    parts.sort_by_key(|part| Reverse(part.all));
-    let (mut all, mut kept) =
-        groups.others.as_ref().map_or((0, 0), |it| (size(&it.all), size(&it.kept)));
-    for part in parts.split_off(most.min(parts.len())) {
-        all += part.all;
-        kept += part.kept;
-    }
-    parts.extend((all > 0).then(|| SizeShare { name: OTHERS.to_owned(), all, kept }));
-    parts
-}
-
-fn size_chart(parts: &[SizeShare], write: fn(u64) -> String) -> BarChart {
-    let bar = |size: u64| (size as f64, write(size));
-    let rows = parts.iter().map(|part| (part.name.clone(), vec![bar(part.all), bar(part.kept)]));
-    let total = |of: fn(&SizeShare) -> u64| write(parts.iter().map(of).sum());
-    let series = [("as it came in", total(|part| part.all)), ("kept", total(|part| part.kept))];
-    BarChart::new(series, rows.collect())
-}
-
-fn languages(report: &CorpusReport, sources: &[SizeShare]) -> Option<LanguagesFigure> {
-    let sizes = &report.sizes;
-    if sizes.groups.shown.iter().all(|group| group.language.is_none()) {
-        return None;
-    }
-    let language = |group: &GroupStats| group.language.clone().unwrap_or(NONE.to_owned());
-    let documents = |counts: &DocumentCounts| counts.documents;
-    let languages = size_shares(report, LANGUAGES, language, documents);
-    let named = languages.iter().filter(|it| it.name != OTHERS && it.name != NONE);
-    let without = languages.iter().find(|part| part.name == NONE);
-    let (by_source, mixed) = by_source_and_language(report, sources, &languages);
-    Some(LanguagesFigure {
-        largest: named.max_by_key(|it| it.kept).map(|it| NamedShare {
-            name: it.name.clone(),
-            share: show::share(it.kept, sizes.kept.documents),
-        }),
-        without: without.map_or(0, |it| it.kept),
-        chart: size_chart(&languages, show::number),
-        by_source,
-        mixed,
-    })
-}
-
-/// Kept documents by source and language, shaded by their share of the source; and the number of sources that mix
-/// languages.
-fn by_source_and_language(
-    report: &CorpusReport,
-    sources: &[SizeShare],
-    languages: &[SizeShare],
-) -> (Option<HeatTable>, u64) {
-    let named = |parts: &[SizeShare]| -> Vec<String> {
-        let names = parts.iter().map(|part| part.name.clone());
-        names.filter(|name| name != OTHERS).collect()
+    let of = |standing: &str| {
+        let found = report.about.standings.iter().find(|it| it.standing == standing);
+        found.map_or(0, |it| it.documents)
     };
-    let (rows, mut columns) = (named(sources), named(languages));
-    if rows.len() < 2 || columns.len() < 2 {
-        return (None, 0);
-    }
-    let mut counts: BTreeMap<&str, BTreeMap<&str, u64>> = BTreeMap::new();
-    for group in &report.sizes.groups.shown {
-        let language = group.language.as_deref().unwrap_or(NONE);
-        let of_source = counts.entry(&group.source).or_default();
-        *of_source.entry(language).or_default() += group.kept.documents;
-    }
-    let none = BTreeMap::new();
-    let of = |source: &String| counts.get(source.as_str()).unwrap_or(&none);
-    let mixed = rows.iter().filter(|source| {
-        let most = of(source).values().copied().max().unwrap_or(0);
-        show::share(most, of(source).values().sum()) < 0.9
-    });
-    let mixed = mixed.count() as u64;
-    if languages.len() > columns.len() {
-        columns.push(OTHERS.to_owned());
-    }
-    let row = |source: &String| {
-        let total = of(source).values().sum();
-        let mut rest = total;
-        // The last column is the sum of the other languages.
-        let cells = columns.iter().map(|language| {
-            let count = of(source).get(language.as_str()).copied().unwrap_or(0);
-            let count = if language == OTHERS { rest } else { count };
-            rest -= count;
-            HeatCell::new(count, total)
-        });
-        HeatRow { name: cut(source), cells: cells.collect(), total }
-    };
-    let rows = rows.iter().map(row).collect();
-    let columns = columns.iter().map(|language| cut(language)).collect();
-    (Some(HeatTable { columns, rows }), mixed)
-}
-
-// ---- lengths ----
-
-/// How long documents are, in bytes or in tokens of a tokenizer.
-#[derive(Debug, Serialize)]
-struct LengthFigure<'a> {
-    unit: String,
-    /// The median length, and the fifth and ninety-fifth percentiles; absent where there are no documents.
-    half: Option<String>,
-    from: String,
-    to: String,
-    longest: String,
-    all: u64,
-    kept: u64,
-    bins: &'a [LengthBin],
-    chart: Chart,
-}
-
-fn lengths(report: &CorpusReport) -> Vec<LengthFigure<'_>> {
-    let bytes = report.lengths.iter().filter(|it| it.column == "bytes");
-    let tokens = report.lengths.iter().filter(|it| it.column.starts_with("tokens_"));
-    let drawn = bytes.chain(tokens.take(LENGTHS)).filter(|it| !it.bins.is_empty());
-    drawn.map(|it| length_figure(report, it)).collect()
-}
-
-fn length_figure<'a>(report: &CorpusReport, lengths: &'a LengthStats) -> LengthFigure<'a> {
-    let unit = match lengths.column.strip_prefix("tokens_") {
-        Some(tokenizer) => format!("tokens of {}", cut(tokenizer)),
-        None => "bytes".to_owned(),
-    };
-    let spread = report.spreads.columns.iter().find(|it| it.of_kept && it.column == lengths.column);
-    let spread = spread.filter(|spread| spread.count > 0);
-    // Lengths are counts, whatever the column's type.
-    let written = |value: Option<StatsValue>| match value {
-        Some(StatsValue::Int(length)) => show::number(length.unsigned_abs()),
-        other => value_text(other),
-    };
-    let [p5, p95, max] = spread.map_or([None; 3], |it| [it.p5, it.p95, it.max]).map(written);
-    let sum = |of: fn(&LengthBin) -> u64| lengths.bins.iter().map(of).sum::<u64>();
-    let (all, kept) = (sum(|bin| bin.all), sum(|bin| bin.kept));
-    LengthFigure {
-        half: spread.map(|it| written(it.p50)),
-        from: p5,
-        to: p95,
-        longest: max,
-        all,
-        kept,
-        bins: &lengths.bins,
-        chart: length_chart(&unit, &lengths.bins, all, kept),
-        unit,
-    }
-}
-
-fn length_chart(unit: &str, bins: &[LengthBin], all: u64, kept: u64) -> Chart {
-    let most = bins.iter().map(|bin| bin.all).max().unwrap_or(0);
-    let column = |bin: &LengthBin| ChartColumn {
-        mark: show::short(bin.from),
-        described: format!(
-            "{} to {}: {}, {} kept",
-            show::number(bin.from),
-            show::number(bin.to),
-            show::count(bin.all, "document", "documents"),
-            show::number(bin.kept)
+    let mut rest = all - kept;
+    let kinds = [
+        (of("exact") + of("near"), "duplicate was removed", "duplicates were removed"),
+        (
+            of("superseded"),
+            "is an earlier version of a document that came again",
+            "are earlier versions of documents that came again",
         ),
-        heights: vec![bin.all as f64, bin.kept as f64],
-    };
-    let columns: Vec<ChartColumn> = bins.iter().map(column).collect();
-    let shows = format!("{} columns, each twice as wide as the one before", columns.len());
-    let alt = AltText::new(format!("Documents by length in {unit}"), shows);
-    let series = [("as they came in", all), ("kept", kept)];
-    column_chart(&alt, unit, &ChartAxis::counted(most, "documents"), &series, &columns)
+        (
+            of("removed"),
+            "was taken out by hand or by a rule",
+            "were taken out by hand or by a rule",
+        ),
+        (of("blocked"), "equals one that was taken out", "equal one that was taken out"),
+        (of("purged"), "was erased", "were erased"),
+        (of("empty"), "is empty", "are empty"),
+    ];
+    let mut parts = Vec::new();
+    for (documents, one, many) in kinds.into_iter().filter(|(documents, _, _)| *documents > 0) {
+        rest = rest.saturating_sub(documents);
+        parts.push(show::count(documents, one, many));
+    }
+    parts.extend((rest > 0).then(|| show::count(rest, "other is not", "others are not")));
+    let kept = format!(
+        "{} of {} {} kept",
+        show::number(kept),
+        show::count(all, "document", "documents"),
+        if kept == 1 { "is" } else { "are" }
+    );
+    format!("{kept}: {}.", parts.join(", "))
 }
 
 // ---- losses ----
@@ -501,6 +303,59 @@ fn contamination(report: &CorpusReport) -> ContaminationSection<'_> {
         tainted: suites.iter().filter(|it| it.found.documents > 0).count() as u64,
         worst: worst.filter(|it| it.contaminated_items > 0),
         chart: BarChart::new([], rows.collect()),
+    }
+}
+
+// ---- dates and licences ----
+
+/// What documents say of their dates and licences: those that a run trains on, or those that are kept.
+#[derive(Debug, Serialize)]
+struct OriginsSection<'a> {
+    is_of_run: bool,
+    documents: u64,
+    dates: Vec<DatesRow<'a>>,
+    /// The licence that most documents name.
+    largest: Option<&'a LicenceCount>,
+    licences: BarChart,
+    without: u64,
+}
+
+/// A field, documents with a date there, the earliest and the latest one.
+#[derive(Debug, Serialize)]
+struct DatesRow<'a> {
+    field: &'a str,
+    documents: u64,
+    first: String,
+    last: String,
+}
+
+fn origins(report: &CorpusReport) -> OriginsSection<'_> {
+    let Provenance { dates, licences, without_licence, .. } = match &report.plan {
+        Some(plan) => &plan.provenance,
+        None => &report.provenance,
+    };
+    let dates = dates.iter().map(|DateRange { field, documents, first, last, .. }| DatesRow {
+        field,
+        documents: *documents,
+        first: value_text(Some(*first)),
+        last: value_text(Some(*last)),
+    });
+    let bar = |name: &str, documents: u64| {
+        (name.to_owned(), vec![(documents as f64, show::number(documents))])
+    };
+    let shown = licences.shown.iter().map(|it| bar(&it.licence, it.documents));
+    let others = licences.others.as_ref().map(|it| bar(OTHERS, it.documents));
+    let without = (*without_licence > 0).then(|| bar("(none named)", *without_licence));
+    OriginsSection {
+        is_of_run: report.plan.is_some(),
+        documents: match &report.plan {
+            Some(plan) => plan.sizes.all.documents,
+            None => report.sizes.kept.documents,
+        },
+        dates: dates.collect(),
+        largest: licences.shown.first(),
+        licences: BarChart::new([], shown.chain(others).chain(without).collect()),
+        without: *without_licence,
     }
 }
 

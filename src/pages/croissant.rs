@@ -2,7 +2,7 @@
 
 use super::{PageError, capital};
 use crate::query::{FieldInfo, GroupStats, StandingCount};
-use crate::report::CorpusReport;
+use crate::report::{CorpusReport, is_programming_language};
 use files::output::{OutputError, OutputFile};
 use model::text_file::without_byte_order_mark;
 use model::{IoError, show};
@@ -55,6 +55,12 @@ pub fn croissant(
     let mut all = known(report)?;
     for (name, value) in before.map(object).transpose()?.unwrap_or_default() {
         all.entry(name).or_insert(value);
+    }
+    // What a person says of the licence counts more than what records name.
+    let named: Vec<&str> =
+        report.provenance.licences.shown.iter().map(|it| it.licence.as_str()).collect();
+    if !named.is_empty() {
+        all.entry("license").or_insert_with(|| json!(named));
     }
     let blanks = BLANKS.iter().copied().filter(|(name, _)| !all.contains_key(*name)).collect();
     Ok(CroissantDescription { text: format!("{:#}\n", Value::Object(all)), blanks })
@@ -137,7 +143,8 @@ fn known(report: &CorpusReport) -> Result<Map<String, Value>, PageError> {
             "@id": "files",
             "name": "files",
             "description": "The kept documents as `corpusdb export CORPUS --to DIRECTORY --format parquet` writes them.",
-            "encodingFormat": "application/vnd.apache.parquet",
+            // The registered type, and the one that loaders of Croissant know.
+            "encodingFormat": ["application/vnd.apache.parquet", "application/x-parquet"],
             "includes": "*.parquet",
         }],
         "recordSet": [documents(report), source_sizes(report)],
@@ -160,13 +167,13 @@ fn languages(report: &CorpusReport) -> Vec<String> {
     };
     counts
         .into_iter()
-        .filter_map(|(name, _)| name.filter(is_tag))
+        .filter_map(|(name, _)| name.filter(|it| is_tag(it) && !is_programming_language(it)))
         .map(|it| it.replace('_', "-"))
         .collect()
 }
 
 /// Counts of kept documents by a name of their group, most first.
-pub(super) fn kept_by<T: Ord + Clone>(
+fn kept_by<T: Ord + Clone>(
     report: &CorpusReport,
     name: impl Fn(&GroupStats) -> T,
 ) -> Vec<(T, u64)> {
@@ -234,7 +241,11 @@ fn biases(report: &CorpusReport) -> Vec<String> {
     let mut lines = Vec::new();
     for (language, documents) in kept_by(report, |group| group.language.clone()).into_iter().take(5)
     {
-        let language = language.map_or("without a language".to_owned(), |it| format!("in {it}"));
+        let language = match language {
+            None => "without a language".to_owned(),
+            Some(name) if is_programming_language(&name) => format!("code or markup in {name}"),
+            Some(name) => format!("in {name}"),
+        };
         lines.push(format!("{} of the kept documents are {language}.", share(documents)));
     }
     for (source, documents) in kept_by(report, |group| group.source.clone()).into_iter().take(5) {

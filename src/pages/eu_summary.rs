@@ -4,15 +4,17 @@
 //! keep their numbers and names; what only the provider knows is a labelled blank. A person continues with the file:
 //! text that was filled in, or added below a line, is kept when the summary is written again.
 
-use super::croissant::{earlier, kept_by};
+use super::croissant::earlier;
 use super::figures::cut;
+use super::sizes::tokenizers;
 use super::{PageError, environment, write_page};
-use crate::query::{DomainStats, Domains, StatsValue};
-use crate::report::{CorpusReport, Sizes};
+use crate::query::{DomainStats, Domains, GroupStats};
+use crate::report::{CorpusReport, is_programming_language};
 use minijinja::context;
 use minijinja::value::Value;
 use model::show;
 use serde::Serialize;
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -20,12 +22,15 @@ use std::path::Path;
 const BLANK: &str = "_to be filled in_";
 /// Languages and sources that are listed, at most.
 const LISTED: usize = 50;
-/// The beginnings of the heads of both tables, and of the last line.
-const SOURCES: &str = "| source | documents kept | text kept | belongs to |";
+/// The head of the table of sources, as it is and as an earlier release wrote it; that of the table of domains, and the
+/// beginning of the last line.
+const SOURCES: &str = "| source | documents | text | belongs to |";
+const EARLIER_SOURCES: &str = "| source | documents kept | text kept | belongs to |";
 const DOMAINS: &str = "| domain | text | documents |";
 const LAST: &str = "Counted by corpusdb ";
 /// Lines of the template that some corpora leave out.
-const SOMETIMES: [&str; 1] = ["Latest dates in the documents' own fields"];
+const SOMETIMES: [&str; 2] =
+    ["Latest dates in the documents' own fields", "Programming and markup languages"];
 
 #[derive(Serialize)]
 struct EuSummary<'a> {
@@ -33,11 +38,17 @@ struct EuSummary<'a> {
     version: &'static str,
     commit: String,
     policy: String,
-    sizes: &'a Sizes,
+    /// Documents that are trained on: those of the plan, or all that are kept.
+    documents: u64,
+    bytes: u64,
+    kept: u64,
+    came_in: u64,
     tokens: Option<TokenCount<'a>>,
-    /// Columns of times, each with its latest value.
+    /// Fields of dates, each with its latest value.
     latest: Vec<(&'a str, String)>,
+    /// Languages that people speak, documents without one, and apart from them code.
     languages: Vec<NamedCount<Option<String>>>,
+    code: Vec<NamedCount<Option<String>>>,
     sources: Vec<NamedCount<String>>,
     other_documents: u64,
     domains: &'a Domains,
@@ -95,42 +106,39 @@ fn view(report: &CorpusReport) -> EuSummary<'_> {
         let found = report.about.standings.iter().find(|it| it.standing == standing);
         found.map_or(0, |it| it.documents)
     };
-    let mut bytes = BTreeMap::new();
-    for group in &report.sizes.groups.shown {
-        *bytes.entry(group.source.as_str()).or_insert(0_u64) += group.kept.bytes;
-    }
-    let sources = kept_by(report, |group| group.source.clone()).into_iter().take(LISTED);
-    let sources: Vec<NamedCount<String>> = sources
-        .map(|(name, documents)| {
-            let bytes = bytes.get(name.as_str()).copied().unwrap_or(0);
-            NamedCount { name: cut(&name), documents, bytes }
-        })
-        .collect();
+    let domains = report.plan.as_ref().and_then(|plan| plan.domains.as_ref());
+    let domains = domains.unwrap_or(&report.domains);
+    let mut sources: Vec<NamedCount<String>> =
+        named_counts(report, |group| Some(cut(&group.source)));
+    sources.truncate(LISTED);
     let listed: u64 = sources.iter().map(|it| it.documents).sum();
-    let languages = kept_by(report, |group| group.language.clone()).into_iter().take(LISTED);
-    let languages = languages.map(|(name, documents)| NamedCount {
-        name: name.map(|name| cut(&name)),
-        documents,
-        bytes: 0,
-    });
-    let latest = report.spreads.columns.iter().filter(|it| it.of_kept);
-    let latest = latest.filter_map(|it| match it.max {
-        Some(max @ StatsValue::Timestamp(_)) => Some((it.column.as_str(), max.to_string())),
-        _ => None,
-    });
+    let is_code =
+        |group: &GroupStats| group.language.as_deref().is_some_and(is_programming_language);
+    let language = |group: &GroupStats| group.language.as_deref().map(cut);
+    let languages = named_counts(report, |group| (!is_code(group)).then(|| language(group)));
+    let code = named_counts(report, |group| is_code(group).then(|| language(group)));
+    let (counted, provenance) = match &report.plan {
+        Some(plan) => (&plan.sizes.all, &plan.provenance),
+        None => (&report.sizes.kept, &report.provenance),
+    };
+    let latest = provenance.dates.iter().map(|it| (it.field.as_str(), it.last.to_string()));
     EuSummary {
         name: cut(&report.name),
         version: report.version,
         commit: report.about.commit.to_string(),
         policy: report.about.policy.clone(),
-        sizes: &report.sizes,
+        documents: counted.documents,
+        bytes: counted.bytes,
+        kept: report.sizes.kept.documents,
+        came_in: report.sizes.all.documents,
         tokens: tokens(report),
         latest: latest.collect(),
-        languages: languages.collect(),
+        languages: languages.into_iter().take(LISTED).collect(),
+        code: code.into_iter().take(LISTED).collect(),
         sources,
-        other_documents: report.sizes.kept.documents.saturating_sub(listed),
-        domains: &report.domains,
-        largest_bytes: report.domains.largest.iter().map(|it: &DomainStats| it.bytes).sum(),
+        other_documents: counted.documents.saturating_sub(listed),
+        domains,
+        largest_bytes: domains.largest.iter().map(|it: &DomainStats| it.bytes).sum(),
         removed: count("removed"),
         purged: count("purged"),
         blocked: count("blocked"),
@@ -139,13 +147,37 @@ fn view(report: &CorpusReport) -> EuSummary<'_> {
     }
 }
 
+/// Documents and bytes by a name of their group, most documents first: of those that the plan trains on, or of all that are
+/// kept. Groups without a name are not counted.
+fn named_counts<T: Ord>(
+    report: &CorpusReport,
+    name: impl Fn(&GroupStats) -> Option<T>,
+) -> Vec<NamedCount<T>> {
+    let groups = report.plan.as_ref().map_or(&report.sizes.groups, |plan| &plan.sizes.groups);
+    let mut counts: BTreeMap<T, (u64, u64)> = BTreeMap::new();
+    for group in &groups.shown {
+        let of = if report.plan.is_some() { &group.all } else { &group.kept };
+        if let Some(name) = name(group).filter(|_| of.documents > 0) {
+            let (documents, bytes) = counts.entry(name).or_default();
+            *documents += of.documents;
+            *bytes += of.bytes;
+        }
+    }
+    let count = |(name, (documents, bytes))| NamedCount { name, documents, bytes };
+    let mut counts: Vec<NamedCount<T>> = counts.into_iter().map(count).collect();
+    counts.sort_by_key(|it| Reverse(it.documents));
+    counts
+}
+
 fn tokens(report: &CorpusReport) -> Option<TokenCount<'_>> {
-    let (count, plan, tokenizer) = match (&report.plan, report.sizes.kept.tokens.iter().next()) {
-        (Some(plan), _) => {
+    let (count, plan, tokenizer) = match &report.plan {
+        Some(plan) => {
             (plan.epoch.tokens, Some(plan.number.to_string()), plan.epoch.tokenizer.as_str())
         }
-        (None, Some((name, tokens))) => (*tokens, None, name.as_str()),
-        (None, None) => return None,
+        None => {
+            let name = *tokenizers(report).first()?;
+            (*report.sizes.kept.tokens.get(name)?, None, name)
+        }
     };
     // The ranges are those of the template.
     let range = match count {
@@ -203,8 +235,8 @@ fn read<'a>(before: &'a str, fresh: &str) -> EarlierSummary<'a> {
             (heading, label, table) = (line, "", "");
             continue;
         }
-        if line == SOURCES || line == DOMAINS {
-            table = line;
+        if [SOURCES, EARLIER_SOURCES, DOMAINS].contains(&line) {
+            table = if line == EARLIER_SOURCES { SOURCES } else { line };
             continue;
         }
         if !table.is_empty() && line.starts_with('|') {
@@ -279,7 +311,7 @@ mod tests {
 
     const FRESH: &str = "# Public summary\n\nWhat stands in italics is to be filled in.\n\n## 1. General\n\n\
         * Provider: _to be filled in_\n* Documents: 12\n* Types: _to be filled in_\n\n## 2. List\n\n\
-        | source | documents kept | text kept | belongs to |\n|---|---:|---:|---|\n| web | 12 | 3.0 kB | _to be filled in_ |\n\
+        | source | documents | text | belongs to |\n|---|---:|---:|---|\n| web | 12 | 3.0 kB | _to be filled in_ |\n\
         | books | 1 | 3 B | _to be filled in_ |\n\nCounted by corpusdb 1 from commit 2 of the corpus `c`.\n";
 
     #[test]

@@ -1,7 +1,7 @@
 //! Renders reports as pages that need nothing else: no server, no script, no other file.
 //!
-//! A page is a view-model, a struct of numbers and names that a pure function makes of a report (`card`, `duplicates`,
-//! `plan`, `signals`, `sweep`, `tokenizer`, `review`, `rows`), and a template that has the sentences (`templates/`). So the same
+//! A page is a view-model, a struct of numbers and names that a pure function makes of a report (`card` with `sizes`,
+//! `duplicates`, `plan`, `signals`, `sweep`, `tokenizer`, `review`, `rows`), and a template that has the sentences (`templates/`). So the same
 //! report gives the same page, and the view-model is the page as JSON. All pages share one layout, one set of macros
 //! and one style sheet, and `chart` draws for all. Text from a corpus is escaped by the formatter of the templates,
 //! which no template can bypass, and cut where it is long: no page grows with the corpus. Pages are made for light and
@@ -25,6 +25,7 @@ mod plan;
 mod review;
 mod rows;
 mod signals;
+mod sizes;
 mod sweep;
 #[cfg(test)]
 mod tests;
@@ -242,6 +243,7 @@ fn environment() -> Result<Environment<'static>, minijinja::Error> {
     environment.add_filter("name", |text: &str| cut(text));
     environment.add_filter("called", move |text: &str| safe(called(text)));
     environment.add_filter("lines", move |text: &str| safe(lines(text)));
+    environment.add_filter("escaped", move |text: &str| safe(escaped(text)));
     environment.add_filter("visible", move |text: &str| safe(visible(text)));
     environment.add_filter("marked", move |text: String, marks: ViaDeserialize<Vec<ByteSpan>>| {
         safe(marked(&Excerpt::of(text, marks.0)))
@@ -301,6 +303,24 @@ fn escape(text: &str) -> String {
 fn lines(text: &str) -> String {
     let line = |line: &str| line.split('\t').map(escape).collect::<Vec<_>>().join("\t");
     text.split('\n').map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// Text of several lines as HTML, each character that is not seen as JSON escapes it: `\u202e`.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '\n' | '\t' => out.push(character),
+            _ if is_hidden(character) => {
+                let mut units = [0; 2];
+                for unit in character.encode_utf16(&mut units) {
+                    out.push_str(&format!("\\u{unit:04x}"));
+                }
+            }
+            _ => out.push_str(&escape(&character.to_string())),
+        }
+    }
+    out
 }
 
 /// Text of several lines as HTML, with its marks.

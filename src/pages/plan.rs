@@ -6,7 +6,7 @@
 use super::chart::{AltText, Chart, ChartAxis, ChartLine, line_chart};
 use super::figures::{BarChart, cut, cut_behind};
 use super::{Contents, PageModel};
-use crate::epoch::{Explanation, MixPoint, SourceExplanation};
+use crate::epoch::{Explanation, MixPoint, Recipe, SourceExplanation};
 use crate::report::PlanReport;
 use model::show;
 use serde::Serialize;
@@ -57,6 +57,10 @@ pub(super) struct PlanSection<'a> {
     shares: BarChart,
     along: Option<AlongFigure>,
     filled: BarChart,
+    /// In which order documents come.
+    order: String,
+    /// What becomes of the tokens of the sources.
+    tokens: BarChart,
     /// The sources that are passed through more than once.
     repeated: Vec<&'a SourceExplanation>,
     unused: u64,
@@ -94,6 +98,9 @@ impl<'a> PlanSection<'a> {
             shares: shares(epoch),
             along: along(epoch),
             filled: BarChart::new([], filled.collect()),
+            order: Recipe::parse(&epoch.recipe)
+                .map_or_else(|_| String::new(), |it| it.order.sentence()),
+            tokens: tokens(epoch),
             repeated: sources.iter().filter(|it| it.passes > 1.0).collect(),
             unused: sources.iter().map(|it| it.unused_tokens).sum(),
             packed: sources.iter().map(|it| it.tokens + it.specials_added).sum(),
@@ -111,6 +118,29 @@ fn largest(epoch: &Explanation, most: usize) -> Vec<(usize, &SourceExplanation)>
     sources.sort_by(|a, b| b.1.achieved_share.total_cmp(&a.1.achieved_share).then(a.0.cmp(&b.0)));
     sources.truncate(most);
     sources
+}
+
+/// Where the tokens of the sources go: into the run, or why not; what no token goes to is left out.
+fn tokens(epoch: &Explanation) -> BarChart {
+    let sum = |of: fn(&SourceExplanation) -> u64| epoch.sources.iter().map(of).sum::<u64>();
+    let mut parts = vec![
+        ("in the run", epoch.tokens),
+        ("not reached", sum(|it| it.unused_tokens)),
+        ("of documents left out by length", sum(|it| it.dropped_tokens)),
+        ("cut off", sum(|it| it.truncated_tokens)),
+        ("at ends that fill no row", sum(|it| it.partial_tokens)),
+    ];
+    for of in epoch.sources.iter().flat_map(|source| &source.left_out) {
+        let words = of.reason.words();
+        match parts.iter_mut().find(|(known, _)| *known == words) {
+            Some((_, tokens)) => *tokens += of.tokens,
+            None => parts.push((words, of.tokens)),
+        }
+    }
+    let parts = parts.into_iter().filter(|(_, tokens)| *tokens > 0);
+    let rows =
+        parts.map(|(name, tokens)| (name.to_owned(), vec![(tokens as f64, show::number(tokens))]));
+    BarChart::new([], rows.collect())
 }
 
 /// Asked and achieved shares by source.

@@ -1,11 +1,11 @@
 //! Counts the domains in keys of documents exactly, in memory that does not grow with the number of domains.
 //!
-//! The first walk over the headers of kept documents keeps at most 65,536 domains: when one more comes, every count is
+//! The first walk over the headers of documents keeps at most 65,536 domains: when one more comes, every count is
 //! lowered by the smallest, so that any domain with more than one document in 65,536 is kept (Misra and Gries). The
 //! second walk counts the domains that were kept.
 
 use crate::query::error::QueryError;
-use model::Standing;
+use roaring::RoaringTreemap;
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -16,12 +16,12 @@ const HELD: usize = 1 << 16;
 /// A domain name is no longer.
 const LONGEST: usize = 253;
 
-/// The domains of the kept documents whose key is a URL.
+/// The domains of documents whose key is a URL: of the kept ones, or of those that an epoch trains on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Domains {
-    /// Kept documents whose key is an address of the web.
+    /// Documents whose key is an address of the web.
     pub documents: u64,
     /// UTF-8 bytes of their texts.
     pub bytes: u64,
@@ -36,7 +36,7 @@ pub struct Domains {
     pub largest: Vec<DomainStats>,
 }
 
-/// Counts of the kept documents of a domain.
+/// Counts of the documents of a domain.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -49,14 +49,19 @@ pub struct DomainStats {
     pub bytes: u64,
 }
 
-/// The `most` domains with most kept documents; `by_text` the tenth of all with most text, too.
+/// The `most` domains with most of these documents, each corpus with its own; `by_text` the tenth of all with most text,
+/// too.
 ///
 /// # Errors
 /// [`QueryError::Store`] when a row cannot be read.
-pub fn domains(view: &View, most: usize, by_text: bool) -> Result<Domains, QueryError> {
+pub fn domains(
+    of: &[(&View, RoaringTreemap)],
+    most: usize,
+    by_text: bool,
+) -> Result<Domains, QueryError> {
     let (mut documents, mut bytes) = (0, 0);
     let mut held = Held::new(HELD);
-    each(view, |domain, of_text| {
+    each(of, |domain, of_text| {
         documents += 1;
         bytes += of_text;
         held.add(domain, of_text);
@@ -64,7 +69,7 @@ pub fn domains(view: &View, most: usize, by_text: bool) -> Result<Domains, Query
     let (is_exact, mut counts) = (held.lost == 0, held.counts);
     if !is_exact {
         counts.values_mut().for_each(|count| *count = (0, 0));
-        each(view, |domain, of_text| {
+        each(of, |domain, of_text| {
             if let Some((documents, bytes)) = counts.get_mut(domain) {
                 *documents += 1;
                 *bytes += of_text;
@@ -91,21 +96,22 @@ pub fn domains(view: &View, most: usize, by_text: bool) -> Result<Domains, Query
     Ok(Domains { documents, bytes, domains, top, is_complete, largest })
 }
 
-/// Calls `take` with the domain and the bytes of each kept document whose key has one.
-fn each(view: &View, mut take: impl FnMut(&str, u64)) -> Result<(), QueryError> {
-    for block in view.blocks() {
-        let standings = view.block_standings(block)?;
-        let lengths = view.column_block(system_fields::BYTES, block)?;
-        let ids = block * model::BLOCK_SIZE..view.documents();
-        let ids = ids.start..ids.end.min(ids.start + model::BLOCK_SIZE);
-        for row in view.headers(ids)? {
-            let (document, header) = row?;
-            let Some(key) = header.key.as_deref() else { continue };
-            if standings.of(document.slot()) != Some(Standing::Kept) {
-                continue;
-            }
-            if let Some(domain) = domain_of(key) {
-                take(&domain, lengths.expect(system_fields::BYTES, document)?);
+/// Calls `take` with the domain and the bytes of each of these documents whose key has one.
+fn each(of: &[(&View, RoaringTreemap)], mut take: impl FnMut(&str, u64)) -> Result<(), QueryError> {
+    for (view, documents) in of {
+        for block in view.blocks() {
+            let lengths = view.column_block(system_fields::BYTES, block)?;
+            let ids = block * model::BLOCK_SIZE..view.documents();
+            let ids = ids.start..ids.end.min(ids.start + model::BLOCK_SIZE);
+            for row in view.headers(ids)? {
+                let (document, header) = row?;
+                let Some(key) = header.key.as_deref() else { continue };
+                if !documents.contains(document.0) {
+                    continue;
+                }
+                if let Some(domain) = domain_of(key) {
+                    take(&domain, lengths.expect(system_fields::BYTES, document)?);
+                }
             }
         }
     }

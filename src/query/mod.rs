@@ -28,7 +28,7 @@
 //! `sql` answers expressions and statements from the indexes and, where they do not suffice, by an engine; `duplicates`
 //! is what dedup did, pair by pair, by cluster and in numbers; `snapshots` is what named moments hold and what changed
 //! between them (both count by `groups`); `contamination` finds items of suites; `stats` is a corpus in numbers,
-//! `domains` and `timeline` say where its documents are from and how they came; `selection` counts what a condition
+//! `domains`, `provenance` and `timeline` say where its documents are from and how they came; `selection` counts what a condition
 //! selects; `show`, `sample` and `info` look at one document, at some, and at all; `format` prints. Nothing here
 //! writes, and all of it reads one [`View`](crate::store::View).
 //!
@@ -49,6 +49,7 @@ mod info;
 mod keys;
 mod misfits;
 mod policy_settings;
+mod provenance;
 mod relations;
 mod sample;
 mod selection;
@@ -92,6 +93,8 @@ pub use info::{
 pub(crate) use keys::find_key;
 pub use misfits::MisfitExample;
 pub use policy_settings::{PolicySetting, policy_settings};
+pub(crate) use provenance::provenance;
+pub use provenance::{DateRange, LicenceCount};
 pub(crate) use sample::draw;
 pub use selection::Selection;
 pub(crate) use selection::selection;
@@ -117,6 +120,8 @@ pub use stats::{
     QualityOptions, QualityReport, QualityRule, QualityScore, QualitySource, QualityThreshold,
     RejectReasonGroup, RejectStats, SourceSpread, Stats, StatsValue,
 };
-pub(crate) use stats::{lengths, quality, reject_reasons, spread_by_source, stats};
+pub(crate) use stats::{
+    SourceLanguageCounts, group_counts, lengths, quality, reject_reasons, spread_by_source, stats,
+};
 pub(crate) use timeline::timeline;
 pub use timeline::{CommitStretch, Timeline};

@@ -6,18 +6,18 @@ use super::duplicates::{DuplicatesReport, duplicates};
 use super::largest::{Largest, largest};
 use super::options::ReportOptions;
 use super::plan::{PlanReport, plan};
-use super::sizes::{Sizes, Spreads, spreads};
+use super::samples::{SampledDocument, samples};
+use super::sizes::{Provenance, Sizes, Spreads, provenance, spreads};
 use crate::corpus::{Corpora, Corpus};
 use crate::query::{
     self, DocumentFilter, Domains, LengthStats, LossStats, QueryError, RejectStats, SnapshotInfo,
-    Timeline,
+    SourceLanguageCounts, Timeline,
 };
 use model::{Context, Error, Interrupt};
 use serde::Serialize;
 use store::View;
 
-/// Limits of lists: groups by source and language, sources with losses, reasons of rejects.
-const GROUPS: usize = 100;
+/// Limits of lists: sources with losses, reasons of rejects.
 const LOSSES: usize = 24;
 const REASONS: usize = 40;
 /// Limits of the history: stretches of commits, events, snapshots.
@@ -51,6 +51,13 @@ pub struct CorpusReport {
     pub duplicates: Option<DuplicatesReport>,
     /// How much of evaluation suites is in it.
     pub contamination: ContaminationReport,
+    /// What the kept documents say of their dates and licences.
+    pub provenance: Provenance,
+    /// Some of the kept documents, or with a plan of those that its epoch trains on; none without texts.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub samples: Vec<SampledDocument>,
+    /// The seed by which they are drawn.
+    pub seed: u64,
     /// The domains of kept documents.
     pub domains: Domains,
     /// The history of the corpus.
@@ -80,7 +87,8 @@ impl Corpus {
     /// Everything that a data card says of this corpus: sizes before and after dedup, lengths, duplicates, rejects,
     /// spreads of declared numbers, domains, commits, snapshots, and what a stored plan makes of it. A function of the
     /// commit and the options. Beside bitmaps of documents it holds some tens of MB, whatever the corpus holds; columns
-    /// are read, the keys of kept documents, and the texts of two documents for each cluster shown.
+    /// are read, the keys and the metadata of kept documents, the texts of two documents for each cluster shown and of
+    /// the documents drawn, and with a plan the rows of its epoch.
     ///
     /// # Errors
     /// [`EpochError`](crate::epoch::EpochError) for a plan that there is not, or that does not fit the corpus any more;
@@ -118,7 +126,8 @@ pub(crate) fn report(
 ) -> Result<CorpusReport, Error> {
     let view = corpora.first();
     // Checks that may fail come first.
-    let plan = options.plan.map(|number| plan(corpora, number, interrupt)).transpose()?;
+    let plan =
+        options.plan.map(|number| plan(corpora, (number, options), interrupt)).transpose()?;
     go_on(interrupt)?;
     let stats = query::stats(view, &DocumentFilter::default())?;
     go_on(interrupt)?;
@@ -134,25 +143,38 @@ pub(crate) fn report(
         Err(error) => return Err(error),
     };
     go_on(interrupt)?;
-    let domains = query::domains(view, options.domains, options.domains_by_text)?;
+    let kept = [(view, view.kept()?)];
+    let by_text = options.domains_by_text && plan.is_none();
+    let domains = query::domains(&kept, options.domains, by_text)?;
     go_on(interrupt)?;
+    let provenance = provenance(&kept)?;
+    go_on(interrupt)?;
+    let (plan, of_epoch) = plan.unzip();
+    let [(_, kept)] = kept;
+    let samples = match options.texts {
+        true => samples(corpora, &of_epoch.unwrap_or(kept), (options.samples, options.seed))?,
+        false => Vec::new(),
+    };
     let (snapshots, snapshots_left_out) = snapshots(view)?;
     Ok(CorpusReport {
         name: name.to_owned(),
         version: env!("CARGO_PKG_VERSION"),
         about: about(view)?,
-        sizes: Sizes {
+        sizes: Sizes::of(vec![SourceLanguageCounts {
             all: stats.all,
             kept: stats.kept,
-            groups: largest(stats.groups, GROUPS),
+            groups: stats.groups,
             is_by_source_alone: stats.is_by_source_alone,
-        },
+        }]),
         lengths: query::lengths(view)?,
         spreads,
         losses: largest(stats.losses, LOSSES),
         rejects: largest(stats.rejects, REASONS),
         duplicates,
         contamination: contaminated(view)?,
+        provenance,
+        samples,
+        seed: options.seed,
         domains,
         timeline: query::timeline(view, STRETCHES, EVENTS)?,
         snapshots,

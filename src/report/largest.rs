@@ -1,6 +1,6 @@
 //! Keeps the largest items of a list, and the sum of the others.
 
-use crate::query::{DocumentCounts, GroupStats, LossStats, RejectStats};
+use crate::query::{DocumentCounts, GroupStats, LicenceCount, LossStats, RejectStats};
 use serde::Serialize;
 
 /// The largest of some things, largest first, and the sum of the others.
@@ -39,7 +39,7 @@ pub(super) fn largest<T: Summed>(mut all: Vec<T>, most: usize) -> Largest<T> {
     Largest { shown: all, others, left_out }
 }
 
-fn add_counts(sum: &mut DocumentCounts, other: &DocumentCounts) {
+pub(super) fn add_counts(sum: &mut DocumentCounts, other: &DocumentCounts) {
     sum.documents += other.documents;
     sum.bytes += other.bytes;
     for (name, tokens) in &other.tokens {
@@ -99,6 +99,20 @@ impl Summed for RejectStats {
     fn add(&mut self, other: &Self) {
         self.records += other.records;
         self.bytes += other.bytes;
+    }
+}
+
+impl Summed for LicenceCount {
+    fn size(&self) -> u64 {
+        self.documents
+    }
+
+    fn unnamed(self) -> Self {
+        Self { licence: String::new(), ..self }
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.documents += other.documents;
     }
 }
 

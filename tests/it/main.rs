@@ -118,6 +118,7 @@ mod ingest {
 
 /// Looking at a corpus: duplicates, statistics, snapshots, the data card.
 mod inspect {
+    mod card;
     mod duplicates;
     mod forecast;
     mod matrix;

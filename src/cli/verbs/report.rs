@@ -12,9 +12,10 @@ use std::path::{Path, PathBuf};
 
 /// Write the data card of a corpus: one page, or JSON.
 ///
-/// It shows sizes by source and language before and after dedup, lengths, duplicates with examples, documents that are
-/// not kept and why, declared numbers by source, items of evaluation suites, domains of keys that are addresses,
-/// commits and snapshots; with a plan, what a run gets. All counts are exact; the same commit gives the same page.
+/// With a plan it begins with what a run gets. It shows sizes by source before and after dedup, duplicates with
+/// examples, languages and code, documents that are not kept and why, items of evaluation suites, dates, licences,
+/// domains of keys that are addresses, lengths, declared numbers by source, ten documents, commits and snapshots. All
+/// counts are exact; the same commit gives the same page.
 #[derive(clap::Args)]
 pub(super) struct ReportArgs {
     /// The page to write. By default none, and the figures are printed as JSON.
@@ -56,11 +57,17 @@ impl Verb for ReportArgs {
         "corpusdb report crawl --croissant croissant.json --eu-summary summary.md",
     ];
     const NOTES: &str = "\
-The page has no script and loads nothing: it can be mailed, printed, and put on any server. Unless --no-texts is given it
-shows excerpts of some documents, as examples of duplicates. Without -o, JSON is printed.
+The page has no script and loads nothing: it can be mailed, printed, and put on any server.
+Unless --no-texts is given it shows excerpts of some documents: ten that are drawn by --seed, and
+examples of duplicates. Without -o, JSON is printed.
 
-The Croissant description and the EU summary contain what the corpus knows. What only a person knows is listed on stderr,
-or left blank. Fields filled in by hand stay when the file is written again.";
+Dates and licences are those that documents state: declared times, and in the metadata date,
+created, published and timestamp, and license, licence and licenses. With a plan they, and the
+whole EU summary, are of the documents that its first epoch trains on.
+
+The Croissant description and the EU summary contain what the corpus knows. What only a person
+knows is listed on stderr, or left blank. Fields filled in by hand stay when the file is written
+again.";
     const MANNERS: Manners = Manners::STOPS;
     type On = Corpus;
     type Report = ReportAnswer;

@@ -1,5 +1,6 @@
 //! Explains what an epoch will be, before a byte is written: rows, passes, losses, shares, steps.
 
+mod documents;
 mod labels;
 mod measure;
 mod padding;
@@ -9,6 +10,7 @@ mod steps;
 mod sweep;
 mod text;
 
+pub(crate) use documents::documents_of_epoch;
 pub use labels::LabelGaps;
 pub use measure::{MixPoint, Padding};
 pub use padding::{DocumentPadding, PaddingCost};

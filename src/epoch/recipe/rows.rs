@@ -153,6 +153,31 @@ pub enum OrderKind {
     Curriculum,
 }
 
+impl OrderRecipe {
+    /// The order as a sentence.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        match (self.kind, &self.curriculum) {
+            (OrderKind::Shuffle, _) => {
+                "The documents of a source are shuffled, anew in each pass over it.".to_owned()
+            }
+            (OrderKind::Sequential, _) => {
+                "The documents of a source come in the order in which they were stored.".to_owned()
+            }
+            (OrderKind::LengthGrouped, _) => {
+                "The documents of a source are shuffled, then rows of like length stand together."
+                    .to_owned()
+            }
+            (OrderKind::Curriculum, Some(curriculum)) => format!(
+                "Easy documents come first: those of a {} {}.",
+                if curriculum.descending { "large" } else { "small" },
+                curriculum.by
+            ),
+            (OrderKind::Curriculum, None) => "Easy documents come first.".to_owned(),
+        }
+    }
+}
+
 /// How documents become rows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]

@@ -28,11 +28,11 @@ pub struct GroupStats {
 }
 
 /// All groups, and their sums.
-pub(super) struct Counted {
-    pub(super) all: DocumentCounts,
-    pub(super) kept: DocumentCounts,
-    pub(super) groups: Vec<GroupStats>,
-    pub(super) is_by_source_alone: bool,
+pub(crate) struct SourceLanguageCounts {
+    pub(crate) all: DocumentCounts,
+    pub(crate) kept: DocumentCounts,
+    pub(crate) groups: Vec<GroupStats>,
+    pub(crate) is_by_source_alone: bool,
 }
 
 /// Sums of a group: of all documents, and of kept ones.
@@ -76,7 +76,7 @@ impl GroupSums {
 type Cells = BTreeMap<(SourceId, Option<i64>), GroupSums>;
 
 /// Counts the documents of a scope.
-pub(super) fn count(scope: &Scope<'_>) -> Result<Counted, QueryError> {
+pub(super) fn count(scope: &Scope<'_>) -> Result<SourceLanguageCounts, QueryError> {
     let view = scope.view;
     let language = language(view);
     let mut is_by_source_alone = language.is_none();
@@ -113,7 +113,12 @@ pub(super) fn count(scope: &Scope<'_>) -> Result<Counted, QueryError> {
     }
     groups.sort_by(|a, b| (&a.source, &a.language).cmp(&(&b.source, &b.language)));
     let GroupSums([of_all, of_kept]) = &all;
-    Ok(Counted { all: of_all.told(view), kept: of_kept.told(view), groups, is_by_source_alone })
+    Ok(SourceLanguageCounts {
+        all: of_all.told(view),
+        kept: of_kept.told(view),
+        groups,
+        is_by_source_alone,
+    })
 }
 
 /// The column of languages; none where the field is a float.

@@ -19,6 +19,7 @@ mod spread;
 pub use by_source::SourceSpread;
 pub(crate) use by_source::spread_by_source;
 pub use groups::GroupStats;
+pub(crate) use groups::SourceLanguageCounts;
 pub(crate) use lengths::lengths;
 pub use lengths::{LengthBin, LengthStats};
 pub use losses::LossStats;
@@ -35,6 +36,7 @@ pub use spread::{ColumnStats, StatsValue};
 use super::snapshots::{DocumentCounts, Moment, SnapshotMoment};
 use crate::query::error::QueryError;
 use crate::query::filter::DocumentFilter;
+use roaring::RoaringTreemap;
 use scope::Scope;
 use serde::Serialize;
 use store::View;
@@ -97,4 +99,16 @@ pub fn stats(view: &View, filter: &DocumentFilter) -> Result<Stats, QueryError> 
         },
         moment: moment.told,
     })
+}
+
+/// These documents by source and language, whatever has become of them; as `kept` those that still are.
+///
+/// # Errors
+/// [`QueryError::Store`] when rows cannot be read.
+pub(crate) fn group_counts(
+    view: &View,
+    documents: RoaringTreemap,
+) -> Result<SourceLanguageCounts, QueryError> {
+    let moment = Moment::named(view, None)?;
+    groups::count(&Scope::of(view, documents, &moment))
 }

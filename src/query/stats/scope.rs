@@ -49,6 +49,17 @@ impl<'a> Scope<'a> {
         Ok(Self { view, documents: moment.told.documents, kept: &moment.kept, selected, source })
     }
 
+    /// These documents alone.
+    pub(super) const fn of(view: &'a View, documents: RoaringTreemap, moment: &'a Moment) -> Self {
+        Self {
+            view,
+            documents: moment.told.documents,
+            kept: &moment.kept,
+            selected: Some(documents),
+            source: None,
+        }
+    }
+
     /// Blocks that hold documents of the moment.
     pub(super) const fn blocks(&self) -> Range<u64> {
         0..self.documents.div_ceil(BLOCK_SIZE)

@@ -5,7 +5,7 @@ use crate::support::{Random, TestDir, assert_has, corpusdb, corpusdb_test, init,
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-fn report(corpus: &str, more: &[&str]) -> Value {
+pub(super) fn report(corpus: &str, more: &[&str]) -> Value {
     corpusdb(&[&["report", corpus, "--json"], more].concat()).good().json()
 }
 

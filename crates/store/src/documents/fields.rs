@@ -4,14 +4,12 @@
 
 use crate::batch::CommitBatch;
 use crate::bytes::key::{
-    BlockNumber, ColumnKey, DocumentKey, NameRule, PostingKey, StoreKey, TermKey, after_prefix,
-    check_name,
+    BlockNumber, ColumnKey, NameRule, PostingKey, StoreKey, TermKey, after_prefix, check_name,
 };
 use crate::bytes::record::{self, CharterRecord, FieldRecord, FieldState};
 use crate::database::PinnedMoment;
 use crate::database::family::corrupt_row;
 use crate::documents::indexed_values::{FieldContent, found, indexed};
-use crate::documents::metadata::Metadata;
 use crate::documents::numbers::Columns;
 use crate::documents::postings::Postings;
 use crate::documents::terms::{TermOfValue, Terms};
@@ -102,10 +100,7 @@ impl View {
         field: &FieldDeclaration,
         range: Range<u64>,
     ) -> Result<impl Iterator<Item = Result<(DocId, FieldContent), StoreError>>, StoreError> {
-        let end = DocumentKey { document: DocId(range.end) }.to_bytes();
-        let start = DocumentKey { document: DocId(range.start) }.to_bytes();
-        let rows = self.pinned().scan::<Metadata>(&start, Some(end))?;
-        Ok(rows.filter_map(move |key, text| Some((key.document, found(text, field)))))
+        self.metadata_in(range, move |text| found(text, field))
     }
 
     /// Values of a range that the types of their fields cannot hold, in one scan: ascending documents that have some,
@@ -116,11 +111,7 @@ impl View {
         fields: &[FieldDeclaration],
         range: Range<u64>,
     ) -> Result<impl Iterator<Item = Result<DocumentMisfits, StoreError>>, StoreError> {
-        let end = DocumentKey { document: DocId(range.end) }.to_bytes();
-        let start = DocumentKey { document: DocId(range.start) }.to_bytes();
-        let rows = self.pinned().scan::<Metadata>(&start, Some(end))?;
-        let found =
-            rows.filter_map(move |key, text| Some((key.document, indexed(text, fields).misfits)));
+        let found = self.metadata_in(range, move |text| indexed(text, fields).misfits)?;
         let has_some = |row: &Result<DocumentMisfits, StoreError>| {
             row.as_ref().map_or(true, |(_, misfits)| !misfits.is_empty())
         };

@@ -1,7 +1,7 @@
 //! The family `metadata`: the user's other fields of a document, and other values for them, with what is indexed.
 
 use crate::batch::CommitBatch;
-use crate::bytes::key::DocumentKey;
+use crate::bytes::key::{DocumentKey, StoreKey};
 use crate::database::family::store_family;
 use crate::documents::indexed_values::{IndexedValues, indexed};
 use crate::error::{DecodeError, StoreError};
@@ -14,6 +14,7 @@ use model::{
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 store_family! {
     /// The user's other fields.
@@ -37,6 +38,21 @@ impl View {
     pub fn metadata(&self, document: DocId) -> Result<String, StoreError> {
         let found = self.pinned().read_copy::<Metadata, _>(&DocumentKey { document })?;
         Ok(found.unwrap_or_else(|| "{}".to_owned()))
+    }
+
+    /// What `read` makes of the other fields of each document of a range that has any, ascending, in one scan.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the family cannot be read; what comes last may be the error of a row.
+    pub fn metadata_in<T>(
+        &self,
+        range: Range<u64>,
+        read: impl Fn(&str) -> T,
+    ) -> Result<impl Iterator<Item = Result<(DocId, T), StoreError>>, StoreError> {
+        let end = DocumentKey { document: DocId(range.end) }.to_bytes();
+        let start = DocumentKey { document: DocId(range.start) }.to_bytes();
+        let rows = self.pinned().scan::<Metadata>(&start, Some(end))?;
+        Ok(rows.filter_map(move |key, text| Some((key.document, read(text)))))
     }
 }
 
