@@ -8,7 +8,7 @@
 //! error after the work.
 
 use corpusdb::query::PolicySetting;
-use corpusdb::show;
+use corpusdb::{DedupMode, Policy, show};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::io::{self, BufWriter, IsTerminal, Write};
@@ -344,7 +344,15 @@ impl Output {
     /// Adds a line that begins with a verdict, in its colour.
     pub(super) fn verdict(&mut self, is_good: bool, verdict: &str, rest: &str) {
         let paint = if is_good { Paint::Good } else { Paint::Bad };
-        self.painted(&[(paint, verdict), (Paint::Plain, rest)]);
+        let (before, behind) = paint.marks(self.has_colours);
+        let verdict = show::terminal_safe(verdict);
+        let at = self.text.len();
+        self.line(format!("{verdict}{rest}"));
+        let line = self.text.split_off(at);
+        match line.strip_prefix(&*verdict) {
+            Some(rest) => self.text.extend([before, &verdict, behind, rest]),
+            None => self.text.push_str(&line),
+        }
     }
 
     /// A table: first column to the left, the others to the right, by the columns that a terminal gives a character.
@@ -529,6 +537,21 @@ pub(super) fn eighths(share: f64, columns: usize) -> String {
     "█".repeat(all / 8) + PARTS.get(all % 8).unwrap_or(&"")
 }
 
+/// A dedup policy by its short name, such as `web, .80`; a mode is named unless it is the usual one.
+pub(super) fn policy_name(policy: &Policy) -> String {
+    let mut name = policy.profile.name().to_owned();
+    if policy.mode.is_near() {
+        // Two decimals at least: `.80`.
+        let (rounded, exact) = (format!("{:.2}", policy.threshold), policy.threshold.to_string());
+        let threshold = if exact.len() > rounded.len() { exact } else { rounded };
+        name.extend([", ", threshold.trim_start_matches('0')]);
+    }
+    if policy.mode != DedupMode::Witness {
+        name.extend([", ", policy.mode.name()]);
+    }
+    name
+}
+
 /// A path as people read it: one below the current folder without that.
 pub(super) fn shown_path(path: &str) -> &str {
     let Ok(here) = std::env::current_dir() else { return path };
@@ -600,6 +623,16 @@ mod tests {
         assert_eq!(drawn, ["", "▏", "██", "██▏", "████", "████", "████"]);
         let eight: Vec<String> = (1..=8).map(|n| eighths(f64::from(n) / 8.0, 1)).collect();
         assert_eq!(eight.concat(), "▏▎▍▌▋▊▉█");
+    }
+
+    #[test]
+    fn a_policy_has_a_short_name() {
+        let mut policy = Policy::of(corpusdb::dedup::Profile::Web);
+        assert_eq!(policy_name(&policy), "web, .80");
+        (policy.threshold, policy.mode) = (0.825, DedupMode::Components);
+        assert_eq!(policy_name(&policy), "web, .825, components");
+        policy.mode = DedupMode::Exact;
+        assert_eq!(policy_name(&policy), "web, exact");
     }
 
     #[test]

@@ -115,7 +115,7 @@ pub use sql::{
 pub use stats::{
     ColumnStats, GroupStats, LengthBin, LengthStats, LossStats, MisfitStats, QualityExample,
     QualityOptions, QualityReport, QualityRule, QualityScore, QualitySource, QualityThreshold,
-    RejectStats, SourceSpread, Stats, StatsValue,
+    RejectStats, SourceLengths, SourceSpread, Stats, StatsValue,
 };
 pub(crate) use stats::{lengths, quality, spread_by_source, stats};
 pub(crate) use timeline::timeline;

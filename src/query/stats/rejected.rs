@@ -17,7 +17,7 @@ const OTHERS: &str = "(others)";
 pub struct RejectStats {
     /// The source into which they were ingested.
     pub source: String,
-    /// The reason, with `N` for each number in it but those of names; `(others)` behind 64 reasons of a source.
+    /// The reason, with `N` for each number in it but those of names, as in `UTF-8`; `(others)` behind 64 reasons of a source.
     pub reason: String,
     /// Records.
     pub records: u64,
@@ -58,19 +58,19 @@ pub(super) fn rejected(view: &View, only: Option<&str>) -> Result<Vec<RejectStat
     Ok(found)
 }
 
-/// A reason with `N` for each of its numbers, except within backticks, where names are.
+/// A reason with `N` for each of its numbers, except in names: within backticks, and where letters stand with digits,
+/// also over a hyphen (`UTF-8`, `0x1f`).
 fn alike(reason: &str) -> String {
-    let (mut alike, mut is_name, mut in_number) =
-        (String::with_capacity(reason.len()), false, false);
-    for c in reason.chars() {
-        let is_digit = c.is_ascii_digit() && !is_name;
-        is_name ^= c == '`';
-        match (is_digit, in_number) {
-            (true, false) => alike.push('N'),
-            (true, true) => {}
-            (false, _) => alike.push(c),
-        }
-        in_number = is_digit;
+    let (mut alike, mut rest, mut is_name) = (String::with_capacity(reason.len()), reason, false);
+    while let Some(first) = rest.chars().next() {
+        let end = rest.find(|c: char| !c.is_alphanumeric()).unwrap_or(rest.len());
+        let (word, behind) = rest.split_at(end.max(first.len_utf8()));
+        let is_number = word.bytes().all(|byte| byte.is_ascii_digit());
+        let before = reason.strip_suffix(rest).and_then(|before| before.strip_suffix('-'));
+        let is_glued = before.is_some_and(|before| before.ends_with(char::is_alphabetic));
+        alike.push_str(if is_number && !is_name && !is_glued { "N" } else { word });
+        is_name ^= first == '`';
+        rest = behind;
     }
     alike
 }
@@ -85,6 +85,9 @@ mod tests {
             ("12 bytes, over the limit of 1000", "N bytes, over the limit of N"),
             ("field `f12` is absent at line 3", "field `f12` is absent at line N"),
             ("no text", "no text"),
+            // It was called UTF-N.
+            ("invalid UTF-8 at byte 17 of 40: 0x1f", "invalid UTF-8 at byte N of N: 0x1f"),
+            ("12-34 `a`b7`9`7 is -5, 1,000", "N-N `a`b7`9`N is -N, N,N"),
         ] {
             assert_eq!(alike(reason), expected);
         }
