@@ -10,18 +10,13 @@ set -eu
 : "${DIR:=corpusdb-demo}"    # where everything goes
 : "${TEXT_FIELD:=}"          # the field with the text, in files that PATHs name
 : "${JSON:=}"                # --json: the commands answer with JSON, and nothing else is said
-CORPUS=$DIR/corpus
-STEP=0
 BEGUN=$(date +%s)
 
 # ---- how it speaks ----
 
 corpusdb() { eval "$CORPUSDB \"\$@\""; }
 say() { if [ -z "$JSON" ]; then printf '%s\n' "$*"; fi; }
-step() {
-    STEP=$((STEP + 1))
-    say; say "$STEP. $1"; say "$STEP. $1" | sed 's/./-/g'
-}
+step() { say; say "$1"; }
 # A word as a shell reads it back.
 quoted() {
     case $1 in
@@ -38,8 +33,14 @@ show() {
 again() { corpusdb "$@" $JSON; }
 # Shows a command, and runs it.
 run() { show "$@"; again "$@"; }
+# Likewise, with the last line of its answer alone; if it fails, with all.
+brief() {
+    show "$@"
+    answer=$(again "$@") || { code=$?; printf '%s\n' "$answer"; exit $code; }
+    printf '%s\n' "$answer" | tail -n 1
+}
 # One value that a statement answers.
-value() { corpusdb sql "$CORPUS" "$1" --format csv | sed 1d; }
+value() { corpusdb sql corpus "$1" --format csv | sed 1d; }
 
 # ---- what goes in ----
 
@@ -103,11 +104,11 @@ source_name() {
 
 # The commands that ingest a crawl, or the PATHs; $1 runs them.
 ingest_crawl() {
-    for input in "$DIR/$2"/*; do
+    for input in "$2"/*; do
         source=$(basename "$input" .jsonl)
         case $input in
-        *.jsonl) "$1" ingest "$CORPUS" "$input" --source "$source" --id-field id ;;
-        *) "$1" ingest "$CORPUS" "$input" --source "$source" --format text ;;
+        *.jsonl) "$1" ingest corpus "$input" --source "$source" --id-field id ;;
+        *) "$1" ingest corpus "$input" --source "$source" --format text ;;
         esac
     done
 }
@@ -119,103 +120,81 @@ ingest_paths() {
         name=${name:-input} source=${name:-input}
         while [ "${names#* "$source" }" != "$names" ]; do number=$((number + 1)); source=$name-$number; done
         names="$names$source "
-        "$runs" ingest "$CORPUS" "$path" --source "$source" ${TEXT_FIELD:+--text-field "$TEXT_FIELD"}
+        # The demo works in its directory.
+        case $path in /* | - | *://*) ;; *) path=$HERE/$path ;; esac
+        "$runs" ingest corpus "$path" --source "$source" ${TEXT_FIELD:+--text-field "$TEXT_FIELD"}
     done
 }
+ingest_all() {
+    runs=$1
+    shift
+    if [ "$KIND" = paths ]; then
+        ingest_paths "$runs" "$@"
+    else
+        ingest_crawl "$runs" crawl-1
+        ingest_crawl "$runs" crawl-2
+    fi
+}
+# Ingests, and shows the command of the first alone: the others are alike.
+first() { if [ -z "$SHOWN" ]; then show "$@"; fi; SHOWN=yes; again "$@"; }
+# Ingests without a word.
+silent() { if [ -n "$JSON" ]; then again "$@"; else again "$@" > /dev/null; fi; }
 
 # ---- the story ----
 
-say 'corpusdb demo: from raw text to packed training rows, with the commands.'
-say "Everything stays in $DIR."
+say "From raw text to packed training rows; all of it is in $DIR."
+HERE=$PWD SHOWN='' TOKENIZER=bpe-8k VOCABULARY=8192 ROW=2048 KIND=paths
 mkdir -p "$DIR"
-rm -rf "$CORPUS" "$DIR/epoch-0" "$DIR/recipe.toml"
-TOKENIZER=bpe-8k VOCABULARY=8192 ROW=2048 KIND=paths
+rm -rf "$DIR/corpus" "$DIR/epoch-0" "$DIR/recipe.toml"
 if [ $# = 0 ]; then
     if why=$(gather_crates 2>&1); then
         KIND=crates
-        step 'Gather real text'
-        say '  The source code, documentation and licences of the crates that cargo has unpacked for this'
-        say '  project, copied into two "crawls", every other crate to each. They are full of near duplicates:'
-        say '  licences, READMEs, generated code, several versions of one crate.'
+        say 'The text: code, documentation and licences of the crates of this project.'
     else
         # Half a megabyte of short documents.
         KIND=texts TOKENIZER=bpe-4k VOCABULARY=4096 ROW=512
-        step 'Take a real text'
-        say '  The Universal Declaration of Human Rights, an article a document, in 23 languages, two of them'
-        say '  in several versions: the command carries it. In a Rust project the demo works on the crates that'
-        say '  cargo has unpacked, some 70 MB; and on PATHs that you give it.'
-        say "  Not on crates here: $(printf '%s' "$why" | head -n 1)"
+        say 'The text: articles of the Declaration of Human Rights, in 23 languages.'
+        say "Not on crates here: $(printf '%s' "$why" | head -n 1)"
     fi
     rm -f "$DIR/files" "$DIR/crates" "$DIR/chosen"
     [ -d "$DIR/crawl-1" ] || { echo "no texts in $DIR/crawl-1: \`corpusdb demo\` puts some there" >&2; exit 2; }
-    say; for directory in "$DIR/crawl-1" "$DIR/crawl-2"; do say "  $directory: $(ls "$directory" | tr '\n' ' ')"; done
 fi
+say; say "  \$ cd $(quoted "$DIR")"
+cd "$DIR"
+run init corpus
 
-step 'Make a corpus'
-run init "$CORPUS"
-say '  An empty corpus and its policy: of texts that are at least 80 % similar, one is kept.'
-
-step 'Ingest a crawl'
-say '  Each new document is compared with the stored ones whose sketch (a hash of its words) is alike,'
-say '  and kept only if it is similar to none of them.'
-if [ "$KIND" = paths ]; then
-    ingest_paths run "$@"
-else
-    ingest_crawl run crawl-1
-    step 'Ingest the next crawl, against all that is there'
-    ingest_crawl run crawl-2
-fi
-
-step 'See what was removed, and in favour of what'
-say '  Every removed document names the kept one it matched, and their exact similarity (Jaccard, over runs'
-say '  of five words). Those of equal bytes (exact), and near duplicates:'
-run sql "$CORPUS" "SELECT kind, count(*) AS removed, count(DISTINCT witness) AS in_favour_of, round(min(jaccard), 3) AS \
-least_similar FROM duplicates GROUP BY kind ORDER BY kind"
-say; say '  The texts with most copies of equal bytes:'
-run sql "$CORPUS" "SELECT witness, count(*) AS copies FROM duplicates WHERE kind = 'exact' GROUP BY witness \
-ORDER BY copies DESC, witness LIMIT 3"
-say; say '  Where near duplicates differ: [-what only the kept one has-], {+what only the removed one has+}.'
-# A difference that fits a screen says most.
-NEAR=$(value "SELECT r.id FROM duplicates r JOIN documents d ON d.id = r.id WHERE r.kind = 'near' AND r.jaccard < 1 \
-ORDER BY d.bytes, r.id LIMIT 3")
-for document in $NEAR; do run duplicates "$CORPUS" "$document" --diff; done
-
-step 'Ingest the same again: nothing is added'
+step 'Each new text is compared with all that is stored: of alike ones one is kept.'
+ingest_all first "$@"
 BEFORE=$(value 'SELECT count(*) FROM documents')
-say '  The ingest commands above once more, all of them:'
-if [ "$KIND" = paths ]; then
-    ingest_paths again "$@"
-else
-    ingest_crawl again crawl-1
-    ingest_crawl again crawl-2
-fi
+ingest_all silent "$@"
 AFTER=$(value 'SELECT count(*) FROM documents')
 if [ "$AFTER" != "$BEFORE" ]; then
     echo "FAILED: ingesting the same again changed the documents: $BEFORE before, $AFTER now" >&2
     exit 1
 fi
+say "All of it once more adds nothing: $AFTER documents."
 
-step 'Train a tokenizer on what was kept'
-run tokenizer train "$CORPUS" "$TOKENIZER" --model bpe --vocab-size "$VOCABULARY"
-say; say '  A document, tokens set apart by |:'
-SAMPLE=$(value "SELECT id FROM documents WHERE kept AND tokens BETWEEN 60 AND 200 ORDER BY id LIMIT 1")
-if [ -n "$SAMPLE" ]; then run show "$CORPUS" "$SAMPLE" --tokens; fi
+# A difference that fits a screen says most.
+NEAR=$(value "SELECT r.id FROM duplicates r JOIN documents d ON d.id = r.id WHERE r.kind = 'near' AND r.jaccard < 1 \
+ORDER BY d.bytes, r.id LIMIT 1")
+if [ -n "$NEAR" ]; then
+    step 'Why one was removed: [-only the kept one has this-], {+only the removed one+}.'
+    show duplicates corpus "$NEAR" --diff
+    again duplicates corpus "$NEAR" --diff | grep -e '^document' -e witness -e '[[{][-+]' -e '^{"'
+fi
 
-step 'Ask questions'
-run sql "$CORPUS" "SELECT source, count(*) AS documents, count(*) FILTER (WHERE kept) AS kept, sum(tokens) AS tokens \
-FROM documents GROUP BY source ORDER BY source"
-run count "$CORPUS" --where "kept AND tokens > $ROW"
-run sql "$CORPUS" "SELECT cluster_size AS copies, source, id, key FROM documents WHERE kept ORDER BY copies DESC, id LIMIT 5"
+step 'A tokenizer is trained on what was kept, and every text has its tokens.'
+brief tokenizer train corpus "$TOKENIZER" --model bpe --vocab-size "$VOCABULARY" --pattern o200k
+SAMPLE=$(value "SELECT id FROM documents WHERE kept AND tokens BETWEEN 30 AND 100 ORDER BY bytes, id LIMIT 1")
+if [ -n "$SAMPLE" ]; then run show corpus "$SAMPLE" --tokens; fi
 
-step 'Plan an epoch: which documents, in which mix, packed how'
-RECIPE=$DIR/recipe.toml
 {
     printf 'version = 1\nseed = 42\n\n[tokenizer]\nname = "%s"\n' "$TOKENIZER"
     printf 'specials = { eos = "<|endoftext|>", pad = "<|endoftext|>" }\n\n'
     if [ "$KIND" = crates ]; then
         # Mostly code, and licences a little although there are few of them: share of all tokens, most passes.
         while read -r source weight passes; do
-            if [ -d "$DIR/crawl-1/$source" ] || [ -d "$DIR/crawl-2/$source" ]; then
+            if [ -d "crawl-1/$source" ] || [ -d "crawl-2/$source" ]; then
                 printf '[[source]]\nname = "%s"\nweight = %s\nmax_repeats = %s\n\n' "$source" "$weight" "$passes"
             fi
         done <<SOURCES
@@ -228,27 +207,13 @@ SOURCES
     fi
     printf '[pack]\nkind = "best-fit"     # documents are combined so that rows are full\n'
     printf 'length = %s          # tokens in a row\n\n[output]\nformat = "parquet"\n' "$ROW"
-} > "$RECIPE"
-say "  \$ cat $(quoted "$RECIPE")"
-if [ -z "$JSON" ]; then sed 's/^/  /' "$RECIPE"; fi
-run epoch plan "$CORPUS" "$RECIPE"
+} > recipe.toml
+step "An epoch by recipe.toml: rows of $ROW tokens, as full as they can be."
+run epoch build corpus recipe.toml --out epoch-0
+brief epoch verify corpus epoch-0
 
-step 'Build it'
-run epoch build "$CORPUS" "$RECIPE" --out "$DIR/epoch-0"
-
-step 'Verify it: read the files back and compare them with the corpus'
-run epoch verify "$CORPUS" "$DIR/epoch-0"
-
-say; say "Done in $(($(date +%s) - BEGUN)) s. The corpus stays in $CORPUS. Try next:"; say
-say '  # what the corpus holds'; show info "$CORPUS"
-for document in $NEAR; do
-    say '  # why one document was removed'; show show "$CORPUS" "$document"
-    break
-done
-say '  # three short documents, the same three every time'
-show sample "$CORPUS" -n 3 --seed 7 --where 'kept AND tokens < 300'
-say '  # anything else, in SQL'; show sql "$CORPUS" 'SELECT standing, count(*) AS n FROM documents GROUP BY standing'
-say '  # every setting and figure of the plan'; show epoch explain "$CORPUS" "$RECIPE" --settings
-say '  # recompute everything that was derived from the documents, and compare'; show check "$CORPUS" --deep
-say '  # the same with your own text'; show demo pages.jsonl.zst notes/ --dir my-demo
-say; say "These commands stand in $DIR/demo.sh. To remove it all: rm -r $(quoted "$DIR")"
+step "Done in $(($(date +%s) - BEGUN)) s; demo.sh has each command. What is next:"
+show info corpus
+show stats corpus
+show epoch explain corpus recipe.toml
+show demo pages.jsonl.zst notes/ --dir my-demo

@@ -266,6 +266,7 @@ __all__ = [
     "SnapshotSource",
     "SourceExplanation",
     "SourceInfo",
+    "SourceLengths",
     "SourceLoss",
     "SourceMatrix",
     "SourcePack",
@@ -1217,6 +1218,12 @@ class CheckReport(Report):
 
     faults: list[Fault]
     """The faults that were found."""
+
+    families: int
+    """Column families with tables, where all their blocks were read."""
+
+    bytes: int
+    """The bytes of these tables."""
 
 
 class CheckedText(Report):
@@ -5204,6 +5211,7 @@ class RejectStats(Report):
 
     reason: str
     """The reason, with `N` for each number of a place or a length; `(others)` behind 64 reasons of a source."""
+    """The reason, with `N` for each number in it but those of names, as in `UTF-8`; `(others)` behind 64 reasons of a source."""
 
     records: int
     """Records."""
@@ -6434,6 +6442,60 @@ class SourceInfo(Report):
     """Tokens of kept documents, by tokenizer."""
 
 
+class SourceLengths(Report):
+    """How long the kept documents of a source are."""
+
+    source: str
+    """The name of the source."""
+
+    column: str
+    """The column of the table `documents`."""
+
+    kind: str
+    """`int`, `float` or `timestamp`."""
+
+    of_kept: bool
+    """Whether it is among those that are kept only."""
+
+    count: int
+    """Documents with a value."""
+
+    nulls: int
+    """Documents without one."""
+
+    min: StatsValue | None
+    """The least value."""
+
+    p5: StatsValue | None
+    """The least value that 5 in 100 values do not exceed; the others likewise."""
+
+    p25: StatsValue | None
+    """The least value that a quarter do not exceed."""
+
+    p50: StatsValue | None
+    """The median: the least value that half do not exceed."""
+
+    p75: StatsValue | None
+    """The least value that three quarters do not exceed."""
+
+    p95: StatsValue | None
+    """The least value that 95 in 100 do not exceed."""
+
+    max: StatsValue | None
+    """The greatest value."""
+
+    mean: StatsValue | None
+    """The mean; of timestamps cut to a microsecond."""
+
+    spread: float | None
+    """The standard deviation of these values; of timestamps in seconds."""
+
+    bins: list[int]
+    """Documents by length, in four bins to each power of two: bin 0 is of length 0, bin 1 + 4e + m of lengths from
+    2^e (1 + m/4) on. Behind the last bin there are none.
+    """
+
+
 class SourceLoss(Report):
     """What duplicates take from a source."""
 
@@ -6752,6 +6814,9 @@ class Stats(Report):
 
     groups: list[GroupStats]
     """The same by source and language."""
+
+    lengths: list[SourceLengths]
+    """How long kept documents are, in tokens of the first tokenizer, or in bytes: of the twelve sources that have most."""
 
     is_by_source_alone: bool
     """Whether languages are not distinguished, because there would be more than 1,000 groups."""

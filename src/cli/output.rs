@@ -359,7 +359,15 @@ impl Output {
     /// Adds a line that begins with a verdict, in its colour.
     pub(super) fn verdict(&mut self, is_good: bool, verdict: &str, rest: &str) {
         let paint = if is_good { Paint::Good } else { Paint::Bad };
-        self.painted(&[(paint, verdict), (Paint::Plain, rest)]);
+        let (before, behind) = paint.marks(self.has_colours);
+        let verdict = show::terminal_safe(verdict);
+        let at = self.text.len();
+        self.line(format!("{verdict}{rest}"));
+        let line = self.text.split_off(at);
+        match line.strip_prefix(&*verdict) {
+            Some(rest) => self.text.extend([before, &verdict, behind, rest]),
+            None => self.text.push_str(&line),
+        }
     }
 
     /// A table: first column to the left, the others to the right, by the columns that a terminal gives a character.

@@ -118,7 +118,7 @@ pub use sql::{
 pub use stats::{
     ColumnStats, GroupStats, LengthBin, LengthStats, LossStats, MisfitStats, QualityExample,
     QualityOptions, QualityReport, QualityRule, QualityScore, QualitySource, QualityThreshold,
-    RejectReasonGroup, RejectStats, SourceSpread, Stats, StatsValue,
+    RejectReasonGroup, RejectStats, SourceLengths, SourceSpread, Stats, StatsValue,
 };
 pub(crate) use stats::{
     SourceLanguageCounts, group_counts, lengths, quality, reject_reasons, spread_by_source, stats,

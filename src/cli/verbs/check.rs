@@ -1,13 +1,17 @@
 //! `corpusdb check` and `compact`: looks for faults, and rewrites the files of the store.
 
-use crate::cli::output::{self, Output};
+use crate::cli::output::{self, Output, shown_path};
 use crate::cli::verb::{CorpusPath, ExitStatus, Manners, PythonMethod, Report, Verb, VerbCall};
-use corpusdb::show::{number, size};
+use corpusdb::show::{number, seconds, size};
 use corpusdb::store::{CheckDepth, CheckFault};
 use corpusdb::{CorpusWriter, RepairReport, SalvageReport};
 use serde::Serialize;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// Faults of a family that are listed, at most.
+const LISTED: usize = 3;
 
 /// Check a corpus, repair it, or copy what is intact.
 ///
@@ -56,6 +60,14 @@ pub(super) struct CheckReport {
     crowded: u64,
     /// The faults that were found.
     faults: Vec<CheckFault>,
+    /// Column families with tables, where all their blocks were read.
+    families: u64,
+    /// The bytes of these tables.
+    bytes: u64,
+    #[serde(skip)]
+    seconds: f64,
+    #[serde(skip)]
+    corpus: PathBuf,
 }
 
 /// One hash over the content of a corpus.
@@ -79,7 +91,10 @@ impl Verb for CheckArgs {
         "corpusdb check crawl --repair",
         "corpusdb check crawl --salvage rescued",
     ];
-    const NOTES: &str = "Exit code 1 when faults are found, or documents are lost.";
+    const NOTES: &str = "\
+The answer is one line where nothing is wrong: the commit, and what was read. Else each damaged
+family has its first faults, and the command that mends it; `--json` has all faults.
+Exit code 1 when faults are found, or documents are lost.";
     const MANNERS: Manners = Manners::STOPS;
     type On = CorpusPath;
     type Report = CheckAnswer;
@@ -102,14 +117,30 @@ impl Verb for CheckArgs {
             (_, true) => CheckDepth::Quick,
             _ => CheckDepth::Full,
         };
+        let started = Instant::now();
         let faults = corpus.check(depth, &call.context)?;
+        let usage = match depth {
+            CheckDepth::Quick => Vec::new(),
+            // What cannot be counted is among the faults.
+            _ => corpus.view().disk_usage().unwrap_or_default(),
+        };
+        let read: Vec<u64> = usage.iter().map(|(_, bytes)| *bytes).filter(|it| *it > 0).collect();
         let crowded = match corpus.view().crowded() {
             Ok(crowded) => crowded.len(),
             // The faults have it already.
             Err(_) if !faults.is_empty() => 0,
             Err(error) => return Err(corpusdb::Error::from(error).into()),
         };
-        Ok(CheckAnswer::Checked(CheckReport { commit, documents, crowded, faults }))
+        Ok(CheckAnswer::Checked(CheckReport {
+            commit,
+            documents,
+            crowded,
+            faults,
+            families: read.len() as u64,
+            bytes: read.iter().sum(),
+            seconds: started.elapsed().as_secs_f64(),
+            corpus: path.to_path_buf(),
+        }))
     }
 }
 
@@ -145,41 +176,55 @@ impl Report for CheckAnswer {
 }
 
 fn print_check(report: &CheckReport, out: &mut Output) {
-    print_faults(&report.faults, out);
+    let mut places: BTreeMap<&str, Vec<&CheckFault>> = BTreeMap::new();
+    for fault in &report.faults {
+        places.entry(&fault.place).or_default().push(fault);
+    }
+    let corpus = report.corpus.to_string_lossy();
+    let corpus = shown_path(&corpus);
+    for (place, faults) in places {
+        for fault in faults.iter().take(LISTED) {
+            out.verdict(false, place, &format!(": {}", fault.what));
+        }
+        if let Some(more) = faults.len().checked_sub(LISTED).filter(|more| *more > 0) {
+            out.line(format!("  {} more: `corpusdb check {corpus} --json`", number(more as u64)));
+        }
+        let mended: BTreeSet<_> = faults.iter().filter_map(|fault| fault.mends()).collect();
+        for option in mended {
+            out.line(match option {
+                "repair" => format!("  recomputed by `corpusdb check {corpus} --repair`"),
+                _ => format!(
+                    "  not recomputed: restore a backup, or copy what is intact with `corpusdb check {corpus} --salvage NEW`"
+                ),
+            });
+        }
+    }
     if report.crowded > 0 {
         out.line(format!(
             "note: {} documents have candidates that were not compared; `corpusdb dedup settle` compares these",
             number(report.crowded)
         ));
     }
-    for (option, way_out) in [
-        ("repair", "recomputed by `corpusdb check CORPUS --repair`"),
-        (
-            "salvage",
-            "not recomputed: restore a backup, or copy what is intact with `corpusdb check CORPUS --salvage NEW`",
-        ),
-    ] {
-        let faults = report.faults.iter().filter(|fault| fault.mends() == Some(option));
-        let places: BTreeSet<&str> = faults.map(|fault| fault.place.as_str()).collect();
-        if !places.is_empty() {
-            let places = places.into_iter().collect::<Vec<_>>().join(", ");
-            out.line(format!("{places}: {way_out}"));
+    let read = match report.families {
+        0 => String::new(),
+        families => {
+            let (bytes, time) = (size(report.bytes), seconds(report.seconds));
+            format!("   {families} families, {bytes} read in {time}")
         }
-    }
-    print_verdict((report.faults.len(), "faults"), (report.commit, report.documents), out);
+    };
+    print_verdict((report.faults.len(), "faults"), (report.commit, report.documents), &read, out);
 }
 
-/// The last line: how many faults there are and what these are, and of which state of the corpus.
-fn print_verdict((faults, what): (usize, &str), (commit, documents): (u64, u64), out: &mut Output) {
+/// The last line: how many faults there are and what these are, of which state of the corpus, and what was read.
+fn print_verdict(
+    (faults, what): (usize, &str),
+    (commit, documents): (u64, u64),
+    read: &str,
+    out: &mut Output,
+) {
     let verdict = if faults == 0 { "sound".to_owned() } else { format!("{faults} {what}") };
-    let rest = format!(": commit {commit}, {} documents", number(documents));
+    let rest = format!("   commit {commit}   {} documents{read}", number(documents));
     out.verdict(faults == 0, &verdict, &rest);
-}
-
-fn print_faults(faults: &[CheckFault], out: &mut Output) {
-    for fault in faults {
-        out.line(format!("{}: {}", fault.place, fault.what));
-    }
 }
 
 fn print_repair(report: &RepairReport, out: &mut Output) {
@@ -191,7 +236,9 @@ fn print_repair(report: &RepairReport, out: &mut Output) {
             "beyond repair, and nothing was changed: restore a backup, or copy the intact documents: `corpusdb check CORPUS --salvage NEW`",
         );
     }
-    print_faults(&report.faults, out);
+    for fault in &report.faults {
+        out.line(format!("{}: {}", fault.place, fault.what));
+    }
     out.line(match report.repaired.as_slice() {
         [] => "nothing to repair".to_owned(),
         families => format!("recomputed: {}", families.join(", ")),
@@ -203,7 +250,7 @@ fn print_repair(report: &RepairReport, out: &mut Output) {
         ));
     }
     let faults = (report.faults.len(), "faults are beyond repair");
-    print_verdict(faults, (report.commit, report.documents), out);
+    print_verdict(faults, (report.commit, report.documents), "", out);
 }
 
 fn print_salvage(report: &SalvageReport, out: &mut Output) {

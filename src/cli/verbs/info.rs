@@ -1,23 +1,33 @@
 //! `corpusdb info`: prints what is in a corpus.
 
 use super::contamination::EARLIER_ITEMS;
-use crate::cli::output::Output;
+use crate::cli::output::{Output, eighths, policy_name, shown_path};
 use crate::cli::verb::{PythonMethod, Report, Verb, VerbCall};
 use corpusdb::Corpus;
-use corpusdb::query::{Forecast, Info};
-use corpusdb::show::{number, seconds, size};
+use corpusdb::query::{Forecast, Info, SourceInfo};
+use corpusdb::show::{number, percent_of, seconds, share, short, size};
 use serde::Serialize;
+use serde_json::Value;
 use std::path::PathBuf;
 
-/// Show policy, counts, sources, tokenizers, fields and plans.
+/// Sources that have a row of their own, and names in a line, at most.
+const SOURCES: usize = 12;
+const NAMES: usize = 8;
+/// Columns of the longest bar.
+const BAR: usize = 8;
+
+/// Show counts, sources, tokenizers, fields and plans.
 ///
-/// With `forecast` also what a corpus of another size would need, if all of it were as what is stored: bytes of each
+/// With `settings` also every setting of the dedup policy, and the bytes on disk by family. With `forecast` also what a corpus of another size would need, if all of it were as what is stored: bytes of each
 /// family, memory, hours and the number of corpora.
 #[derive(clap::Args)]
 pub(super) struct InfoArgs {
     /// Forecast a corpus with so many bytes of text in all, such as 300GB or 1TB.
     #[arg(long, value_name = "BYTES", value_parser = corpusdb::parse_bytes)]
     forecast: Option<u64>,
+    /// Also show the policy's settings, all sources, families on disk, and details of what has a name.
+    #[arg(long)]
+    settings: bool,
 }
 
 /// What is in a corpus.
@@ -31,13 +41,16 @@ pub(super) struct InfoAnswer {
     forecast: Option<Forecast>,
     #[serde(skip)]
     corpus: PathBuf,
+    #[serde(skip)]
+    has_settings: bool,
 }
 
 impl Verb for InfoArgs {
     const PATH: &str = "info";
-    const PYTHON: PythonMethod = PythonMethod::Generated("Corpus.info");
+    const PYTHON: PythonMethod = PythonMethod::Mixed("Corpus.info", &["settings"]);
     const EXAMPLES: &[&str] = &[
         "corpusdb info crawl",
+        "corpusdb info crawl --settings",
         "corpusdb info crawl --json | jq .sources",
         "corpusdb info crawl --forecast 1TB",
     ];
@@ -49,6 +62,7 @@ impl Verb for InfoArgs {
             info: corpus.info()?,
             forecast: self.forecast.map(|bytes| corpus.forecast(bytes)).transpose()?,
             corpus: corpus.path().to_path_buf(),
+            has_settings: self.settings,
         })
     }
 }
@@ -58,18 +72,17 @@ impl Report for InfoAnswer {
 
     fn print(&self, out: &mut Output) {
         let info = &self.info;
-        out.line(format!(
-            "{}: commit {}, format {}",
-            self.corpus.display(),
-            info.commit,
-            corpusdb::store::format_version()
-        ));
-        out.line(format!("policy: {}", info.policy));
-        out.settings(&info.settings);
-        print_documents(info, out);
-        print_sources(info, out);
-        print_disk(info, out);
-        print_named(info, out);
+        let corpus = self.corpus.to_string_lossy();
+        print_documents(shown_path(&corpus), info, out);
+        print_sources(info, if self.has_settings { usize::MAX } else { SOURCES }, out);
+        print_summary(info, out);
+        print_outdated(info, out);
+        if self.has_settings {
+            out.line(format!("\npolicy: {}", info.policy));
+            out.settings(&info.settings);
+            print_disk(info, out);
+            print_named(info, out);
+        }
         if let Some(forecast) = &self.forecast {
             print_forecast(forecast, out);
         }
@@ -122,49 +135,89 @@ pub(super) fn print_forecast(found: &Forecast, out: &mut Output) {
     );
 }
 
-/// Prints the numbers of documents by standing.
-fn print_documents(info: &Info, out: &mut Output) {
-    let n = number;
-    let kept = format!("{} kept ({})", n(info.kept), size(info.kept_bytes));
-    out.line(format!("documents: {} ({}), {kept}", n(info.documents), size(info.bytes)));
-    let others =
-        info.standings.iter().filter(|count| count.documents > 0 && count.standing != "kept");
-    let others: Vec<String> =
-        others.map(|count| format!("{} {}", n(count.documents), count.standing)).collect();
-    if !others.is_empty() {
-        out.line(format!("not kept: {}", others.join(", ")));
+/// Prints the line with the numbers that matter.
+fn print_documents(corpus: &str, info: &Info, out: &mut Output) {
+    let mut parts = vec![match info.documents {
+        0 => "no documents".to_owned(),
+        all => format!("{} of {} documents kept", number(info.kept), number(all)),
+    }];
+    if let Some(first) = info.tokenizers.first().filter(|first| first.tokens > 0) {
+        parts.push(format!("{} tokens of {}", short(first.tokens), first.name));
     }
-    if info.rejects > 0 {
-        out.line(format!("rejected records: {} (see `corpusdb rejects`)", n(info.rejects)));
+    let disk: u64 = info.disk.iter().map(|family| family.bytes).sum();
+    parts.extend((disk > 0).then(|| format!("{} on disk", size(disk))));
+    out.line(format!("{corpus}   {}", parts.join("   ")));
+}
+
+/// Prints the largest sources, a row each: what is kept, and its share by tokens of the first tokenizer, or by text.
+fn print_sources(info: &Info, most: usize, out: &mut Output) {
+    let first = info.tokenizers.first();
+    let weight = |source: &SourceInfo| match first {
+        Some(first) => source.tokens.get(&first.name).and_then(Value::as_u64).unwrap_or(0),
+        None => source.kept_bytes,
+    };
+    let shown = |weight: u64| if first.is_some() { number(weight) } else { size(weight) };
+    let mut sources: Vec<&SourceInfo> = info.sources.iter().collect();
+    sources.sort_by_key(|source| std::cmp::Reverse(weight(source)));
+    let largest = sources.first().map_or(0, |source| weight(source));
+    let rows = sources.iter().take(most).map(|source| {
+        let weight = weight(source);
+        let mut row = vec![
+            source.name.clone(),
+            number(source.documents),
+            percent_of(source.kept, source.documents),
+            size(source.kept_bytes),
+        ];
+        row.extend(first.map(|_| number(weight)));
+        row.push(format!("{:<BAR$}", eighths(share(weight, largest), BAR)));
+        row.push(weight.checked_div(source.kept).map_or(String::new(), shown));
+        row
+    });
+    if !sources.is_empty() {
+        let mut head = vec!["source", "documents", "kept", "kept text"];
+        head.extend(first.map(|_| "tokens"));
+        head.extend(["", "a document"]);
+        out.line("");
+        out.table(&head, rows);
+        let rest = sources.get(most..).unwrap_or_default();
+        if !rest.is_empty() {
+            let bytes = size(rest.iter().map(|source| source.kept_bytes).sum());
+            out.line(format!("  {} more: {bytes} (--settings lists them)", rest.len()));
+        }
+        out.line("");
     }
 }
 
-/// Prints the sources, a row each.
-fn print_sources(info: &Info, out: &mut Output) {
-    let n = number;
-    if !info.sources.is_empty() {
-        let tokenizers: Vec<&str> =
-            info.tokenizers.iter().map(|tokenizer| tokenizer.name.as_str()).collect();
-        let heads: Vec<String> =
-            tokenizers.iter().map(|name| format!("kept tokens {name}")).collect();
-        let mut head = vec!["source", "documents", "kept", "text", "kept text"];
-        head.extend(heads.iter().map(String::as_str));
-        let rows = info.sources.iter().map(|source| {
-            let mut row = vec![
-                source.name.clone(),
-                n(source.documents),
-                n(source.kept),
-                size(source.bytes),
-                size(source.kept_bytes),
-            ];
-            row.extend(
-                tokenizers
-                    .iter()
-                    .map(|name| n(source.tokens.get(*name).and_then(|v| v.as_u64()).unwrap_or(0))),
-            );
-            row
-        });
-        out.table(&head, rows);
+/// Prints a line for what was removed and for each kind of thing that has a name.
+fn print_summary(info: &Info, out: &mut Output) {
+    let named = |names: Vec<String>| {
+        let more = names.len().checked_sub(NAMES).filter(|more| *more > 0);
+        let more = more.map_or(String::new(), |more| format!(", {more} more"));
+        names.into_iter().take(NAMES).collect::<Vec<_>>().join(", ") + &more
+    };
+    let removed = info.standings.iter().filter(|it| it.documents > 0 && it.standing != "kept");
+    let removed = removed.map(|it| format!("{} {}", number(it.documents), it.standing)).collect();
+    let tokenizers = info.tokenizers.iter().map(|it| {
+        format!("{} ({} ids): {} tokens", it.name, number(it.vocab_size.into()), number(it.tokens))
+    });
+    let plans = info.epochs.iter().rev().map(|it| format!("{} on {}", it.number, it.snapshot));
+    let rejects = match info.rejects {
+        0 => String::new(),
+        count => format!("{} (`corpusdb rejects` lists them)", number(count)),
+    };
+    let policy = policy_name(&info.policy_settings);
+    for (what, words) in [
+        ("removed", named(removed)),
+        ("rejects", rejects),
+        ("fields", named(info.fields.iter().map(|it| it.name.clone()).collect())),
+        ("tokenizers", named(tokenizers.collect())),
+        ("snapshots", named(info.snapshots.iter().map(|it| it.name.clone()).collect())),
+        ("plans", named(plans.collect())),
+        ("policy", format!("{policy}   commit {}   (--settings shows all)", info.commit)),
+    ] {
+        if !words.is_empty() {
+            out.line(format!("{what:<10}  {words}"));
+        }
     }
 }
 
@@ -202,9 +255,30 @@ fn print_named(info: &Info, out: &mut Output) {
     if !info.tokenizers.is_empty() {
         out.line(format!("  {}", info.tokens_rule));
     }
+    out.line(format!("format {}", corpusdb::store::format_version()));
     for field in &info.fields {
         out.line(format!("field {}: {}", field.name, field.kind));
     }
+    for snapshot in &info.snapshots {
+        out.line(format!(
+            "snapshot {}: commit {}, {} kept",
+            snapshot.name,
+            snapshot.commit,
+            n(snapshot.kept)
+        ));
+    }
+    for epoch in &info.epochs {
+        out.line(format!(
+            "plan {}: {} on snapshot {}",
+            epoch.number,
+            epoch.hash.get(..16).unwrap_or(&epoch.hash),
+            epoch.snapshot
+        ));
+    }
+}
+
+/// Prints what an earlier release computed by other rules, and sources of several chat templates.
+fn print_outdated(info: &Info, out: &mut Output) {
     if !info.outdated_signals.is_empty() {
         let names = info.outdated_signals.join(" ");
         out.line(format!(
@@ -224,21 +298,5 @@ fn print_named(info: &Info, out: &mut Output) {
     }
     if !info.outdated_suites.is_empty() {
         out.line(format!("suites {}: {EARLIER_ITEMS}", info.outdated_suites.join(", ")));
-    }
-    for snapshot in &info.snapshots {
-        out.line(format!(
-            "snapshot {}: commit {}, {} kept",
-            snapshot.name,
-            snapshot.commit,
-            n(snapshot.kept)
-        ));
-    }
-    for epoch in &info.epochs {
-        out.line(format!(
-            "plan {}: {} on snapshot {}",
-            epoch.number,
-            epoch.hash.get(..16).unwrap_or(&epoch.hash),
-            epoch.snapshot
-        ));
     }
 }

@@ -1,6 +1,6 @@
 //! `corpusdb ingest` and `bulk-load`: bring files, or a load with its decisions, into a corpus.
 
-use crate::cli::output::{ALARM, Output};
+use crate::cli::output::{ALARM, Output, shown_path};
 use crate::cli::session::stores;
 use crate::cli::verb::{DryRun, ExitStatus, PythonMethod, Report, Verb, VerbCall};
 use corpusdb::curate::RefusedTexts;
@@ -101,6 +101,7 @@ impl Verb for IngestArgs {
     const NOTES: &str = "\
 After an interrupt run the same command again: it continues where it stopped.
 The content ingested last under an id wins, even if an old file is ingested again after a newer one.
+The answer says what came of the records read, then what else there is; what is 0 is left out. `--json` has all.
 Exit code 1 when nothing could be read, or a file is damaged, and with --strict when there is an alarm.";
     const DRY_RUN: DryRun = DryRun::Copy;
     type On = CorpusWriter;
@@ -183,53 +184,59 @@ impl Report for LoadReport {
 
     fn print(&self, out: &mut Output) {
         print_ingest(&self.ingest, out);
-        out.line(format!(
-            "  {} removed documents compared with their witnesses; {} came before theirs; {} texts came with their token ids",
-            number(self.compared),
-            number(self.later),
-            number(self.brought)
-        ));
+        let checked = counts(&[
+            (self.compared, "removed documents compared with their witnesses"),
+            (self.later, "came before theirs"),
+            (self.brought, "texts came with their token ids"),
+        ]);
+        if !checked.is_empty() {
+            out.line(format!("  {checked}"));
+        }
     }
 }
 
-/// The report for people.
+/// The report for people: what came of the records, then what there is beside, each only where it is.
 pub(super) fn print_ingest(report: &IngestReport, out: &mut Output) {
     let n = number;
-    let rate = report.bytes as f64 / report.seconds.max(1e-9) / 1e6;
-    let verb = if out.is_dry_run() { "would add" } else { "added" };
+    let would = if out.is_dry_run() { "would be " } else { "" };
+    let [kept, exact, near, empty] =
+        [report.kept, report.exact_duplicates, report.near_duplicates, report.empty];
+    let others = report.added.saturating_sub(kept + exact + near + empty);
+    let added = counts(&[
+        (kept, "kept"),
+        (exact, "exact"),
+        (near, "near"),
+        (empty, "empty"),
+        (others, "superseded or blocked"),
+    ]);
+    let added = if added.is_empty() { "nothing new".to_owned() } else { would.to_owned() + &added };
     out.line(format!(
-        "{}: read {} records ({}) in {:.1} s, {rate:.1} MB/s",
+        "{}  {}, {} in {:.1} s: {added}",
         report.source,
-        n(report.read),
+        count(report.read, "record", "records"),
         size(report.bytes),
         report.seconds
     ));
-    out.line(format!(
-        "  {verb} {}: {} kept, {} exact and {} near duplicates, {} empty; {} updates of known keys",
-        n(report.added),
-        n(report.kept),
-        n(report.exact_duplicates),
-        n(report.near_duplicates),
-        n(report.empty),
-        n(report.updated)
-    ));
+    let tokens = report.tokens.iter().filter(|(_, tokens)| **tokens > 0);
+    let mut beside: Vec<String> =
+        tokens.map(|(name, tokens)| format!("{} tokens of {name}", n(*tokens))).collect();
+    beside.extend((report.updated > 0).then(|| count(report.updated, "update", "updates")));
     let unread = match report.unchanged_unread {
         0 => String::new(),
         unread => format!(" ({} not read again)", n(unread)),
     };
-    let before = match report.rejected_before {
-        0 => String::new(),
-        before => format!(", {} rejected before", n(before)),
-    };
-    let listed = match report.rejected + report.rejected_before {
-        1.. if !out.is_dry_run() => " (`corpusdb rejects` lists them)",
-        _ => "",
-    };
-    out.line(format!(
-        "  {} unchanged{unread}, {} rejected{before}{listed}",
-        n(report.unchanged),
-        n(report.rejected)
-    ));
+    if report.unchanged > 0 {
+        beside.push(format!("{} unchanged{unread}", n(report.unchanged)));
+    }
+    let rejected =
+        counts(&[(report.rejected, "rejected"), (report.rejected_before, "rejected before")]);
+    let listed = if out.is_dry_run() { "" } else { " (`corpusdb rejects` lists them)" };
+    if !rejected.is_empty() {
+        beside.push(rejected + listed);
+    }
+    if !beside.is_empty() {
+        out.line(format!("  {}", beside.join(", ")));
+    }
     print_left_files(&report.files, out);
     if report.rejects_settled > 0 {
         let settled = n(report.rejects_settled);
@@ -253,18 +260,16 @@ pub(super) fn print_ingest(report: &IngestReport, out: &mut Output) {
     print_skipped(report.passed, out);
     print_name_rows(report.files.name_rows, report.files.first_name_row.as_deref(), out);
     print_misfits(&report.misfits, out);
-    for (name, tokens) in &report.tokens {
-        out.line(format!("  {} tokens of {name}", n(*tokens)));
+    for name in report.tokens.keys() {
         for (special, documents) in report.special_tokens_in_text.get(name).into_iter().flatten() {
             let documents = n(*documents);
-            out.line(format!("    {documents} documents spell {special}: encoded as text"));
+            out.line(format!("  {documents} documents spell {special} of {name}: encoded as text"));
         }
         if let Some(refused) = report.refused.get(name) {
             print_refused(name, refused, out);
         }
         report.engines.get(name).into_iter().for_each(|engines| print_engines(engines, out));
     }
-    out.line(format!("  {}", report.policy));
     for alarm in &report.alarms {
         let words = match out.is_dry_run() {
             true => alarm.words_of_dry_run(),
@@ -273,6 +278,12 @@ pub(super) fn print_ingest(report: &IngestReport, out: &mut Output) {
         out.note(format!("{ALARM} {words}"));
     }
     out.capped(report.dedup.capped);
+}
+
+/// Counts with their words, without those of nothing.
+fn counts(of: &[(u64, &str)]) -> String {
+    let some = of.iter().filter(|(count, _)| *count > 0);
+    some.map(|(count, word)| format!("{} {word}", number(*count))).collect::<Vec<_>>().join(", ")
 }
 
 /// Prints the numbers of records of web archives that were skipped.
@@ -297,9 +308,9 @@ fn print_skipped(passed: SkippedContent, out: &mut Output) {
             "  {partial} parts of pages in web archives skipped (206 Partial Content, continuation records)"
         ));
     }
-    if html + other > 0 {
-        let (html, other) = (n(html), n(other));
-        out.line(format!("  {html} HTML pages and {other} other contents of web archives skipped"));
+    let skipped = counts(&[(html, "HTML pages"), (other, "other contents")]);
+    if !skipped.is_empty() {
+        out.line(format!("  {skipped} of web archives skipped"));
     }
 }
 
@@ -320,11 +331,8 @@ fn print_left_files(files: &FileTally, out: &mut Output) {
     if files.left == 0 {
         return;
     }
-    let (seen, read, unchanged) = (n(files.seen), n(files.read), n(files.unchanged));
-    out.line(format!(
-        "  {seen} files: {read} read, {unchanged} unchanged, {} skipped",
-        n(files.left)
-    ));
+    let of = [(files.read, "read"), (files.unchanged, "unchanged"), (files.left, "skipped")];
+    out.line(format!("  {} files: {}", n(files.seen), counts(&of)));
     let mut reasons: BTreeMap<(LeftRole, &str), Vec<&str>> = BTreeMap::new();
     for file in &files.left_files {
         reasons.entry((file.role, file.why.as_str())).or_default().push(&file.path);
@@ -343,7 +351,8 @@ pub(in crate::cli) fn print_misfits(misfits: &BTreeMap<String, FieldMisfits>, ou
         let FieldMisfits { example, file, record, .. } = misfits;
         out.line(format!(
             "  {}, e.g. {example} ({file}: record {record}, counted from 0)",
-            misfit_words(field, misfits.kind, misfits.misfits, misfits.values)
+            misfit_words(field, misfits.kind, misfits.misfits, misfits.values),
+            file = shown_path(file)
         ));
     }
 }

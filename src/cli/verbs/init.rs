@@ -1,6 +1,6 @@
 //! `corpusdb init`: makes an empty corpus and fixes its dedup policy.
 
-use crate::cli::output::Output;
+use crate::cli::output::{Output, policy_name, shown_path};
 use crate::cli::session::on_disk;
 use crate::cli::verb::{PythonMethod, Report, Verb, VerbCall};
 use corpusdb::dedup::PolicySettings;
@@ -67,6 +67,10 @@ impl Report for InitReport {
     const TYPE: &'static str = "init";
 
     fn print(&self, out: &mut Output) {
-        out.line(format!("made {} ({})", self.corpus.display(), self.policy));
+        let corpus = self.corpus.to_string_lossy();
+        let (corpus, policy) = (shown_path(&corpus), policy_name(&self.policy));
+        out.line(format!(
+            "made {corpus} (policy {policy}; `corpusdb info --settings` shows all of it)"
+        ));
     }
 }

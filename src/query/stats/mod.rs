@@ -16,8 +16,8 @@ mod rejected;
 mod scope;
 mod spread;
 
-pub use by_source::SourceSpread;
 pub(crate) use by_source::spread_by_source;
+pub use by_source::{SourceLengths, SourceSpread};
 pub use groups::GroupStats;
 pub(crate) use groups::SourceLanguageCounts;
 pub(crate) use lengths::lengths;
@@ -36,10 +36,15 @@ pub use spread::{ColumnStats, StatsValue};
 use super::snapshots::{DocumentCounts, Moment, SnapshotMoment};
 use crate::query::error::QueryError;
 use crate::query::filter::DocumentFilter;
+use model::SourceId;
 use roaring::RoaringTreemap;
 use scope::Scope;
 use serde::Serialize;
+use std::collections::BTreeMap;
 use store::View;
+
+/// Sources whose lengths are shown, at most: every four take a few passes over a column.
+const SOURCES: usize = 12;
 
 /// A corpus in numbers.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -59,6 +64,8 @@ pub struct Stats {
     pub kept: DocumentCounts,
     /// The same by source and language.
     pub groups: Vec<GroupStats>,
+    /// How long kept documents are, in tokens of the first tokenizer, or in bytes: of the twelve sources that have most.
+    pub lengths: Vec<SourceLengths>,
     /// Whether languages are not distinguished, because there would be more than 1,000 groups.
     pub is_by_source_alone: bool,
     /// Lengths and declared numbers: of all documents, and of those that are kept.
@@ -82,6 +89,7 @@ pub fn stats(view: &View, filter: &DocumentFilter) -> Result<Stats, QueryError> 
     let moment = Moment::named(view, filter.snapshot.as_deref())?;
     let scope = Scope::new(view, filter, &moment)?;
     let counted = groups::count(&scope)?;
+    let largest = largest(view, &counted.groups)?;
     let has_rejects = filter.condition.is_none() && filter.snapshot.is_none();
     Ok(Stats {
         condition: filter.condition.clone(),
@@ -89,6 +97,7 @@ pub fn stats(view: &View, filter: &DocumentFilter) -> Result<Stats, QueryError> 
         all: counted.all,
         kept: counted.kept,
         groups: counted.groups,
+        lengths: by_source::source_lengths(&scope, &largest)?,
         is_by_source_alone: counted.is_by_source_alone,
         columns: spread::columns(&scope)?,
         losses: losses::losses(&scope, &moment, filter.snapshot.is_some())?,
@@ -111,4 +120,13 @@ pub(crate) fn group_counts(
 ) -> Result<SourceLanguageCounts, QueryError> {
     let moment = Moment::named(view, None)?;
     groups::count(&Scope::of(view, documents, &moment))
+}
+
+/// The sources with most kept documents, most first.
+fn largest(view: &View, groups: &[GroupStats]) -> Result<Vec<SourceId>, QueryError> {
+    let mut kept: BTreeMap<&str, u64> = BTreeMap::new();
+    groups.iter().for_each(|it| *kept.entry(&it.source).or_default() += it.kept.documents);
+    let mut kept: Vec<(&str, u64)> = kept.into_iter().filter(|(_, kept)| *kept > 0).collect();
+    kept.sort_by_key(|(_, kept)| std::cmp::Reverse(*kept));
+    kept.into_iter().take(SOURCES).map(|(name, _)| Ok(view.expect_source(name)?.0)).collect()
 }

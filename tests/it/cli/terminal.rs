@@ -73,7 +73,7 @@ corpusdb_test!(a_terminal_has_verdicts_in_colour_and_pages, |scratch| {
         command.env_remove("NO_COLOR").env("PAGER", "cat").envs(variables.iter().copied());
         String::from_utf8(command.output().unwrap().stdout).unwrap()
     };
-    assert!(shown(&["check", &corpus], &[]).contains("\x1b[32msound\x1b[0m: commit"));
+    assert!(shown(&["check", &corpus], &[]).contains("\x1b[32msound\x1b[0m   commit"));
     assert!(!shown(&["check", &corpus], &[("NO_COLOR", "1")]).contains("\x1b[32m"));
     assert!(shown(&["check", "nowhere"], &[]).contains("\x1b[1;31merror:\x1b[0m "));
     let paged = [("PAGER", "sed s/^/page:/")];

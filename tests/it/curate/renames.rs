@@ -128,7 +128,7 @@ corpusdb_test!(
         corpusdb(&["source", "rename", &ranked, "a", "b"]).fails(&["another rank"]);
         corpusdb(&["source", "rename", &ranked, "a", "x,y"]).fails(&["without a comma"]);
         corpusdb(&["source", "rename", &ranked, "a", "x"]).good();
-        let policy = corpusdb(&["info", &ranked]).good();
+        let policy = corpusdb(&["info", &ranked, "--settings"]).good();
         assert!(policy.stdout.contains("source-priority:x,b"), "{policy}");
     }
 );

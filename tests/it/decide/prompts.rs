@@ -326,7 +326,7 @@ corpusdb_test!(no_two_rows_have_the_same_prompt, |scratch| {
     init(&corpus, &["--compare", "prompt", "--mode", "exact"]);
     ingest_chats(&scratch, &corpus, &chats());
     assert_eq!(kept(&corpus), ["a1", "a2", "a3", "a4"]);
-    let told = corpusdb(&["info", &corpus]).good().stdout;
+    let told = corpusdb(&["info", &corpus, "--settings"]).good().stdout;
     assert!(told.contains("an equal prompt under the normaliser"), "{told}");
     assert!(told.contains("all that stands before the last answer that is trained on"), "{told}");
     // One of another answer is found by the prompt alone, as the template writes it.

@@ -321,7 +321,7 @@ corpusdb_test!(bad_and_too_many_sources_are_refused, |t| {
 corpusdb_test!(web_archives_give_texts_and_count_unread_pages, |t| {
     t.run("init c");
     let ingest = format!("ingest c '{}' --source web --id-field url", golden("pages.warc.gz"));
-    let ran = t.run(&ingest).prints(&["1 HTML pages and 1 other contents"]);
+    let ran = t.run(&ingest).prints(&["1 HTML pages, 1 other contents"]);
     assert!(ran.stderr.contains("trafilatura"), "{ran}");
     t.run("count c").is("3");
     let again = t.run(&format!("{ingest} --reread --json"));

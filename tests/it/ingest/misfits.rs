@@ -167,7 +167,7 @@ corpusdb_test!(a_field_most_of_whose_values_are_of_another_type_is_an_alarm, |sc
     let strict = corpusdb(&[&ingest[..], &["--strict"]].concat());
     assert_eq!(strict.code, Some(1), "{strict}");
     assert!(
-        strict.stdout.contains("added 100")
+        strict.stdout.contains("100 kept")
             && strict.stderr.contains("ALARM: stars: 50 of 100 values"),
         "{strict}"
     );

@@ -68,7 +68,7 @@ corpusdb_test!(profile_chat_ignores_a_common_system_prompt, |scratch| {
     corpusdb(&["similar", &corpus, "7", "--all", "--json"]).good().prints(&["\"jaccard\":1.0"]);
     corpusdb(&["dedup", "explain", &corpus]).good().prints(&["compares", "turns"]);
     corpusdb(&["dedup", "explain", "--compare", "turns"]).good().prints(&["system messages"]);
-    corpusdb(&["info", &corpus]).good().prints(&["the content of turns"]);
+    corpusdb(&["info", &corpus, "--settings"]).good().prints(&["the content of turns"]);
 });
 
 // GPT-2 read `<|im_start|>` as seven ordinary tokens, and nothing was said.

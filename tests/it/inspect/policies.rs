@@ -91,7 +91,7 @@ corpusdb_test!(settings_that_do_not_go_together_make_nothing, |scratch| {
 corpusdb_test!(info_explains_every_setting, |scratch| {
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--keep", "longest", "--scope", "per-source"]);
-    let text = corpusdb(&["info", &corpus]).good().stdout;
+    let text = corpusdb(&["info", &corpus, "--settings"]).good().stdout;
     let found = corpusdb(&["info", &corpus, "--json"]).good().json();
     let settings = found["settings"].as_array().unwrap();
     let names: Vec<&str> = settings.iter().map(|line| line["setting"].as_str().unwrap()).collect();

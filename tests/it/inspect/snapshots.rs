@@ -376,6 +376,7 @@ fn compare(told: &Value, rows: &[Value]) {
         }
         assert_eq!((&pair[0]["of_kept"], &pair[1]["of_kept"]), (&json!(false), &json!(true)));
     }
+    compare_lengths(told["lengths"].as_array().unwrap(), &kept);
 
     let mut standings: BTreeMap<&str, BTreeMap<&str, u64>> = BTreeMap::new();
     for row in rows {
@@ -399,6 +400,34 @@ fn compare(told: &Value, rows: &[Value]) {
                 assert_eq!(rate.as_f64().unwrap(), count as f64 / documents as f64);
             }
         }
+    }
+}
+
+/// Compares the lengths of each source, and their counts by bins, with those of its rows.
+#[track_caller]
+fn compare_lengths(lengths: &[Value], kept: &[&Value]) {
+    let mut sources: BTreeMap<&str, Vec<&Value>> = BTreeMap::new();
+    kept.iter().for_each(|row| {
+        sources.entry(row["source"].as_str().unwrap()).or_default().push(row);
+    });
+    assert_eq!(lengths.len(), sources.len());
+    let rows: Vec<&Vec<&Value>> =
+        lengths.iter().map(|it| &sources[it["source"].as_str().unwrap()]).collect();
+    assert!(rows.is_sorted_by_key(|rows| std::cmp::Reverse(rows.len())));
+    for (it, rows) in lengths.iter().zip(rows) {
+        spread(it, "tokens_own", "int", rows);
+        // The greatest bin that begins at the length or before it.
+        let from = |bin: usize| match bin {
+            0 => 0.0,
+            bin => 2f64.powi((bin as i32 - 1) / 4) * (1.0 + ((bin - 1) % 4) as f64 / 4.0),
+        };
+        let mut bins: Vec<u64> = Vec::new();
+        for length in rows.iter().filter_map(|row| row["tokens_own"].as_f64()) {
+            let bin = (0..100).rev().find(|bin| from(*bin) <= length).unwrap();
+            bins.resize(bins.len().max(bin + 1), 0);
+            bins[bin] += 1;
+        }
+        assert_eq!(it["bins"], json!(bins));
     }
 }
 
@@ -503,17 +532,13 @@ fn rejects_are_counted_by_reason_and_fit_the_terminal() {
     );
     assert_eq!(stats(&corpus, &["--source", "books"])["rejects"], json!([]));
 
-    let text = corpusdb(&["stats", &corpus]).good().stdout;
-    assert!(text.lines().all(|line| line.chars().count() <= 160), "{text}");
-    for words in [
-        "by source and language:",
-        "kept documents:",
-        "all documents:",
-        "tokens_own",
-        "superseded",
-        "rejected records:",
+    for (by, words) in [
+        ("source", &["kept documents by tokens of own:", "superseded", "rejected records:"][..]),
+        ("language", &["by source and language:"]),
+        ("column", &["kept documents:", "all documents:", "tokens_own"]),
     ] {
-        assert!(text.contains(words), "no `{words}` in\n{text}");
+        let ran = corpusdb(&["stats", &corpus, "--by", by]).good().prints(words);
+        assert!(ran.stdout.lines().all(|line| line.chars().count() <= 160), "{ran}");
     }
     corpusdb(&["stats", &corpus, "--source", "nope"])
         .fails(&["no source `nope`", "`web`, `books`"]);

@@ -412,7 +412,7 @@ corpusdb_test!(listed_tables_and_columns_can_be_queried, Library::new(), |librar
 });
 
 corpusdb_test!(info_states_the_rule_of_tokens, Library::new(), |library| {
-    let told = corpusdb(&["info", &library.corpus]).good().stdout;
+    let told = corpusdb(&["info", &library.corpus, "--settings"]).good().stdout;
     assert!(told.contains("`tokens` is NULL for documents that the tokenizer has not encoded"));
     let corpus = library.open();
     // Kept means encoded; what was encoded once stays so.

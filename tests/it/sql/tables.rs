@@ -170,7 +170,7 @@ corpusdb_test!(info_adds_up, TabledCorpus::new(), |place| {
         (info["snapshots"].as_array().unwrap().len(), info["epochs"].as_array().unwrap().len()),
         (2, 1)
     );
-    let text = corpusdb(&["info", &place.corpus]).good().stdout;
+    let text = corpusdb(&["info", &place.corpus, "--settings"]).good().stdout;
     for word in
         ["policy:", "web", "a feed", "tokenizer own", "field year: int", "snapshot first", "plan 1"]
     {

@@ -350,7 +350,7 @@ corpusdb_test!(a_salvage_keeps_newer_versions_of_removed_ones_out, |t| {
     t.run("ingest corpus a.jsonl --source web --id-field id --text-field text");
     t.run("remove corpus 0");
     t.run("ingest corpus b.jsonl --source web --id-field id --text-field text")
-        .prints(&["0 kept", "1 updates of known keys"]);
+        .prints(&["s: 1 superseded or blocked\n  1 update\n"]);
     t.run("check corpus --salvage rescued");
     t.run(standings).prints(&["\"id\":1,\"standing\":\"blocked\""]);
     t.sound("rescued");
