@@ -7,7 +7,7 @@ use crate::cli::verb::{ExitStatus, PythonMethod, Report, Streamed, Verb, VerbCal
 use corpusdb::Corpus;
 use corpusdb::curate::ShownTokens;
 use corpusdb::query::{DocumentFilter, Shown};
-use corpusdb::show::number;
+use corpusdb::show::{number, one_line};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
