@@ -16,13 +16,13 @@ fn mixed_place() -> (TestDir, String) {
     let (mut prose, mut code) = (String::new(), String::new());
     for n in 0..40 {
         let record = json!({
-            "id": format!("p{n}"), "text": text(n), "language": ["en", "de", "pl"][n % 3],
+            "id": format!("p{n}"), "text": text(n), "language": (["en", "de", "pl"][n % 3]),
             "license": if n % 4 == 0 { json!(null) } else { json!(["MIT", "CC0-1.0"][n % 2]) },
             "date": format!("2026-01-{:02}", n % 28 + 1),
         });
         prose.push_str(&format!("{record}\n"));
         let record = json!({
-            "id": format!("c{n}"), "text": text(n + 100), "language": ["rust", "go"][n % 2],
+            "id": format!("c{n}"), "text": text(n + 100), "language": (["rust", "go"][n % 2]),
             "licenses": ["MIT", "Apache-2.0"],
         });
         code.push_str(&format!("{record}\n"));
