@@ -4,7 +4,8 @@
 //! first, and the last ones are left out where a terminal is too narrow for all. A rate, and with it the time left, is
 //! shown once a second has passed: before, it would be invented.
 
-use super::output::{eighths, note as talk};
+use super::columns::eighths;
+use super::output::note as talk;
 use corpusdb::show::{number, seconds, size};
 use corpusdb::{Progress, ProgressTally};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};

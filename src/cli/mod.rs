@@ -13,6 +13,7 @@
 //! `find` finds documents as users name them, `session` has the flags of all verbs and opens corpora.
 
 mod bar;
+mod columns;
 mod files;
 mod find;
 mod keywords;

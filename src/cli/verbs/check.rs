@@ -1,6 +1,7 @@
 //! `corpusdb check` and `compact`: looks for faults, and rewrites the files of the store.
 
-use crate::cli::output::{self, Output, shown_path};
+use crate::cli::columns::shown_path;
+use crate::cli::output::{self, Output};
 use crate::cli::verb::{CorpusPath, ExitStatus, Manners, PythonMethod, Report, Verb, VerbCall};
 use corpusdb::show::{number, seconds, size};
 use corpusdb::store::{CheckDepth, CheckFault};

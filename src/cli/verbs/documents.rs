@@ -1,7 +1,8 @@
 //! `corpusdb count`, `sample` and `show`: documents.
 
+use crate::cli::columns::shown_path;
 use crate::cli::find;
-use crate::cli::output::{self, Output, Paint, shown_path};
+use crate::cli::output::{self, Output, Paint};
 use crate::cli::session::parse_document;
 use crate::cli::verb::{ExitStatus, PythonMethod, Report, Streamed, Verb, VerbCall};
 use corpusdb::Corpus;

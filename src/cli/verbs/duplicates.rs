@@ -3,8 +3,9 @@
 use super::duplicates_text::{
     SummaryAnswer, pair_line, print_diff, print_document, print_matrix, print_summary,
 };
+use crate::cli::columns::{policy_name, shown_path};
 use crate::cli::find;
-use crate::cli::output::{self, Output, policy_name, shown_path};
+use crate::cli::output::{self, Output};
 use crate::cli::session::{on_disk, parse_document};
 use crate::cli::verb::{ExitStatus, PythonMethod, Report, Verb, VerbCall};
 use anyhow::ensure;

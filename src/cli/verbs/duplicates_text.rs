@@ -1,6 +1,7 @@
 //! Prints duplicates for people: in numbers, as a matrix, of one document, and the differences of two texts.
 
-use crate::cli::output::{Output, Paint, eighths};
+use crate::cli::columns::eighths;
+use crate::cli::output::{Output, Paint};
 use corpusdb::duplicates::{
     ClosePair, DiffPart, DocumentDuplicates, DuplicatePair, DuplicatesMatrix, DuplicatesSummary,
     GroupLoss, LargeCluster, RemovedCount, Similarities, SimilarityBin, SourceLoss,

@@ -3,7 +3,8 @@
 use super::epoch::{
     EpochShards, RECIPE_OR_PLAN, note_removed, plan_number, planned, read_recipe, refuse_removed,
 };
-use crate::cli::output::{Output, shown_path};
+use crate::cli::columns::shown_path;
+use crate::cli::output::Output;
 use crate::cli::record::{OnRecord, RecordArgs};
 use crate::cli::session::{now, on_disk};
 use crate::cli::verb::{CorpusPath, ExitStatus, Manners, PythonMethod, Report, Verb, VerbCall};

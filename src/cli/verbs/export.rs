@@ -1,5 +1,6 @@
 //! `corpusdb export`: writes documents as files that other programs read.
 
+use crate::cli::columns::reading;
 use crate::cli::output::{self, Output};
 use crate::cli::record::{OnRecord, RecordArgs};
 use crate::cli::session::{now, stores};
@@ -142,7 +143,7 @@ impl Report for ExportAnswer {
                     files => format!(" in {} files", show::number(files as u64)),
                 };
                 let what = format!("{}{files}", show::count(*rows, "row", "rows"));
-                out.wrote(&written.to, &what, *bytes, &output::reading(format, &written.to));
+                out.wrote(&written.to, &what, *bytes, &reading(format, &written.to));
             }
         }
     }

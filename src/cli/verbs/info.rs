@@ -1,7 +1,8 @@
 //! `corpusdb info`: prints what is in a corpus.
 
 use super::contamination::EARLIER_ITEMS;
-use crate::cli::output::{Output, eighths, policy_name, shown_path};
+use crate::cli::columns::{eighths, policy_name, shown_path};
+use crate::cli::output::Output;
 use crate::cli::verb::{PythonMethod, Report, Verb, VerbCall};
 use corpusdb::Corpus;
 use corpusdb::query::{Forecast, Info, SourceInfo};

@@ -1,6 +1,7 @@
 //! `corpusdb ingest` and `bulk-load`: bring files, or a load with its decisions, into a corpus.
 
-use crate::cli::output::{ALARM, Output, shown_path};
+use crate::cli::columns::shown_path;
+use crate::cli::output::{ALARM, Output};
 use crate::cli::session::stores;
 use crate::cli::verb::{DryRun, ExitStatus, PythonMethod, Report, Verb, VerbCall};
 use corpusdb::curate::RefusedTexts;

@@ -1,6 +1,7 @@
 //! `corpusdb init`: makes an empty corpus and fixes its dedup policy.
 
-use crate::cli::output::{Output, policy_name, shown_path};
+use crate::cli::columns::{policy_name, shown_path};
+use crate::cli::output::Output;
 use crate::cli::session::on_disk;
 use crate::cli::verb::{PythonMethod, Report, Verb, VerbCall};
 use corpusdb::dedup::PolicySettings;

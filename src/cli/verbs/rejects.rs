@@ -1,6 +1,7 @@
 //! `corpusdb rejects`: the records that could not be read, by reason or one by one.
 
-use crate::cli::output::{self, Output, shown_path};
+use crate::cli::columns::shown_path;
+use crate::cli::output::{self, Output};
 use crate::cli::verb::{CorpusPath, DryRun, Manners, PythonMethod, Report, Verb, VerbCall};
 use corpusdb::curate::{DropRejectsReport, RejectSelection};
 use corpusdb::query::RejectReasonGroup;

@@ -1,7 +1,8 @@
 //! `corpusdb signals report`: prints what published rules would remove, and the documents at their thresholds.
 
 use super::stats::value;
-use crate::cli::output::{Output, beginning, cut, ending};
+use crate::cli::columns::{beginning, cut, ending};
+use crate::cli::output::Output;
 use crate::cli::session::on_disk;
 use crate::cli::verb::{Manners, PythonMethod, Report, Verb, VerbCall};
 use corpusdb::Corpus;

@@ -64,7 +64,7 @@ pub(super) struct SimilarAnswer {
 impl Verb for SimilarArgs {
     const PATH: &str = "similar";
     const PYTHON: PythonMethod =
-        PythonMethod::Mixed("Corpus.similar", &["document", "key", "text", "file", "k"]);
+        PythonMethod::Mixed("Corpus.similar", &["document", "key", "text", "file", "k", "long"]);
     const EXAMPLES: &[&str] = &[
         "corpusdb similar crawl 42",
         "corpusdb similar crawl --file page.txt -k 3 --long",

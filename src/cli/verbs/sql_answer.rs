@@ -1,5 +1,6 @@
 //! Prints the answer to one statement in a format for people or programs, or writes it to a file.
 
+use crate::cli::columns::reading;
 use crate::cli::output::{self, Output};
 use crate::cli::record::OnRecord;
 use crate::cli::session::{now, stores};
@@ -193,6 +194,6 @@ impl SqlFileReport {
     /// Prints a summary for people.
     pub(super) fn print(&self, out: &mut Output) {
         let what = count(self.rows, "row", "rows");
-        out.wrote(&self.to, &what, self.bytes, &output::reading(&self.format, &self.to));
+        out.wrote(&self.to, &what, self.bytes, &reading(&self.format, &self.to));
     }
 }

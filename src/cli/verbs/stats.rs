@@ -1,6 +1,7 @@
 //! `corpusdb stats`: prints the corpus in numbers.
 
-use crate::cli::output::{Output, cut};
+use crate::cli::columns::cut;
+use crate::cli::output::Output;
 use crate::cli::verb::{PythonMethod, Report, Verb, VerbCall};
 use corpusdb::Corpus;
 use corpusdb::query::{

@@ -1,8 +1,9 @@
 //! `corpusdb tokenizer`: registers tokenizers, encodes by them, shows, compares, checks and drops them.
 
 use super::ingest::{print_engines, print_refused};
+use crate::cli::columns::cut;
 use crate::cli::files::read_bytes;
-use crate::cli::output::{self, Output, Paint, cut};
+use crate::cli::output::{self, Output, Paint};
 use crate::cli::verb::{
     ExitStatus, ListReport, ListRow, Manners, PythonMethod, Report, ShowReport, Verb, VerbCall,
 };
