@@ -185,12 +185,10 @@ class SimilarOptions(TypedDict, total=False):
 
     * `all`: Show removed documents, too.
     * `source`: Only documents of this source.
-    * `long`: Show of each how much it shares with the text, how likely it was to be found, and its beginning.
     """
 
     all: bool | None
     source: str | None
-    long: bool | None
 
 
 class DedupExplainOptions(TypedDict, total=False):

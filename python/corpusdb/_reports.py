@@ -5216,7 +5216,6 @@ class RejectStats(Report):
 
     reason: str
     """The reason, with `N` for each number of a place or a length; `(others)` behind 64 reasons of a source."""
-    """The reason, with `N` for each number in it but those of names, as in `UTF-8`; `(others)` behind 64 reasons of a source."""
 
     records: int
     """Records."""
