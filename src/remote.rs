@@ -13,7 +13,5 @@
 //! assert!(format!("{read:?}").contains("AWS_REGION"));
 //! ```
 
-#[doc(hidden)]
-pub use files::remote::without_secrets;
 #[doc(inline)]
-pub use files::remote::{ObjectStores, RemoteError};
+pub use files::remote::{ObjectStores, RemoteError, without_secrets};

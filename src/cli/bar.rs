@@ -63,7 +63,7 @@ impl Progress for Bar {
         self.set_tally(None);
         let (name, tally, width) = (stage.to_owned(), Arc::clone(&self.tally), self.width);
         let line = move |state: &ProgressState, out: &mut dyn std::fmt::Write| {
-            let stage = Stage {
+            let stage = ProgressLine {
                 name: &name,
                 done: state.pos(),
                 total,
@@ -136,7 +136,7 @@ impl Progress for NotesAlone {
 const INGESTING: &str = "ingesting";
 
 /// What is known of a stage at a moment.
-struct Stage<'a> {
+struct ProgressLine<'a> {
     name: &'a str,
     done: u64,
     total: Option<u64>,
@@ -147,7 +147,7 @@ struct Stage<'a> {
     tally: Option<ProgressTally>,
 }
 
-impl Stage<'_> {
+impl ProgressLine<'_> {
     /// The line about it, in so many columns at most.
     fn line(&self, width: usize) -> String {
         let share = self.total.map(|total| self.done.min(total) as f64 / total.max(1) as f64);
@@ -261,7 +261,7 @@ mod tests {
         bar.begin(INGESTING, Some(1_000_000));
         bar.tally(&TALLY);
         bar.advance(430_000);
-        bar.with(ProgressBar::tick);
+        std::thread::sleep(TICK * 3);
         bar.begin("merging pairs", None);
         std::thread::sleep(TICK * 3);
         bar.end();
@@ -281,10 +281,10 @@ mod tests {
         input_bytes: 4_000_000,
     };
 
-    fn stage(elapsed: f64, tally: Option<ProgressTally>) -> Stage<'static> {
+    fn stage(elapsed: f64, tally: Option<ProgressTally>) -> ProgressLine<'static> {
         let name = if tally.is_some() { INGESTING } else { "encoding stored documents" };
         let per_second = if elapsed < 0.1 { 1_000.0 } else { 11_491.5 };
-        Stage { name, done: 22_983, total: Some(100_000), elapsed, per_second, tally }
+        ProgressLine { name, done: 22_983, total: Some(100_000), elapsed, per_second, tally }
     }
 
     /// It said "0s left" and "1,000/s, 1 of 32" in the first milliseconds.
@@ -294,9 +294,9 @@ mod tests {
             stage(0.01, None).line(80),
             "encoding stored documents  22 % [█▉      ] 22,983 of 100,000"
         );
-        let begun = Stage { done: 0, per_second: 0.0, ..stage(5.0, None) };
+        let begun = ProgressLine { done: 0, per_second: 0.0, ..stage(5.0, None) };
         assert_eq!(begun.line(80), "encoding stored documents   0 % [        ] 0 of 100,000");
-        let before = Stage { name: INGESTING, ..stage(0.0, None) };
+        let before = ProgressLine { name: INGESTING, ..stage(0.0, None) };
         assert_eq!(before.line(80), "ingesting  22 % [█▉      ]");
     }
 
@@ -328,7 +328,7 @@ mod tests {
 
     #[test]
     fn a_stage_without_a_total_has_its_time() {
-        let stage = Stage { total: None, per_second: 0.0, ..stage(75.0, Some(TALLY)) };
+        let stage = ProgressLine { total: None, per_second: 0.0, ..stage(75.0, Some(TALLY)) };
         assert_eq!(
             stage.line(80),
             "ingesting 1 min 15 s 0.3 MB/s of text, 133 documents/s, 4,000 kept"

@@ -40,10 +40,11 @@ pub(super) fn is_stdout_closed() -> bool {
     STDOUT_CLOSED.load(Ordering::Relaxed)
 }
 
-/// Width of stdout in columns: the terminal's, or 160 elsewhere.
+/// Width of stdout in columns: the terminal's, 80 where it does not say one, or 160 elsewhere.
 pub(super) fn width() -> usize {
     let size = console::Term::stdout().size_checked();
-    size.map_or(160, |(_, columns)| usize::from(columns).max(40))
+    let unknown = if io::stdout().is_terminal() { 80 } else { 160 };
+    size.map_or(unknown, |(_, columns)| usize::from(columns).max(40))
 }
 
 /// Whether colours may be printed on a stream.

@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn more_licences_than_are_told_apart_are_one_sum() {
+    fn licences_beyond_the_limit_are_one_sum() {
         let mut sums = ProvenanceSums::default();
         (0..MOST + 7).for_each(|n| sums.add_licence(&format!("l{n:05}"), 1));
         sums.add_licence("l00000", 1);

@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_code_are_told_from_languages_that_people_speak() {
+    fn names_of_code_are_no_languages_that_people_speak() {
         for name in ["Rust", "C++", "go", "toml", "Jupyter Notebook", "shell", "markdown", "cpp"] {
             assert!(is_programming_language(name), "{name}");
         }

@@ -184,10 +184,10 @@ impl Report for PlanAnswer {
     fn print(&self, out: &mut Output) {
         let Self { number: plan_number, hash, plan, undecided_documents, marked } = self;
         out.line(format!(
-            "plan {plan_number}: {} {} an epoch from {} sources, snapshot {}, hash {}",
+            "plan {plan_number}: {} {} an epoch from {}, snapshot {}, hash {}",
             number(plan.budget),
             plan.recipe.mix.unit.name(),
-            plan.sources.len(),
+            count(plan.sources.len() as u64, "source", "sources"),
             plan.snapshot.name,
             short_hash(hash)
         ));
@@ -298,7 +298,7 @@ fn hexadecimal(hash: &[u8]) -> String {
     hash.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Plan the rest of a run with new documents, weights or length; nothing repeats, nothing is lost.
+/// Plan the rest of a run with new documents, weights or length; nothing repeats.
 #[derive(clap::Args)]
 pub(super) struct EpochExtendArgs {
     /// Number of the plan to extend.

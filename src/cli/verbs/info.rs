@@ -177,7 +177,7 @@ fn print_sources(info: &Info, most: usize, out: &mut Output) {
     if !sources.is_empty() {
         let mut head = vec!["source", "documents", "kept", "kept text"];
         head.extend(first.map(|_| "tokens"));
-        head.extend(["", "a document"]);
+        head.extend(["", if first.is_some() { "tokens each" } else { "bytes each" }]);
         out.line("");
         out.table(&head, rows);
         let rest = sources.get(most..).unwrap_or_default();

@@ -120,7 +120,7 @@ fn print_reasons(reasons: &[RejectReasonGroup], out: &mut Output) {
         }
     }
     if more > 0 {
-        out.line(format!("\n{more} more reasons"));
+        out.line(format!("\n{} more", count(more as u64, "reason", "reasons")));
     }
 }
 

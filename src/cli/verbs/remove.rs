@@ -441,13 +441,13 @@ impl Report for PurgeAnswer {
 fn print_purge(report: &PurgeReport, out: &mut Output) {
     let n = number;
     let verb = if out.is_dry_run() { "would purge" } else { "purged" };
+    let purged = count(report.purged, "document", "documents");
     let copies = &report.copies_left;
     let standings = copies.standings.iter().map(|(name, count)| format!("{} {name}", n(*count)));
     out.line(match copies.count() {
-        0 => format!("{verb} {} documents; no other document holds their text", n(report.purged)),
+        0 => format!("{verb} {purged}; no other document holds their text"),
         left => format!(
-            "{verb} {} documents; {} their text still ({} of the same bytes, {} normalised, {} near; {}): --copies takes these too",
-            n(report.purged),
+            "{verb} {purged}; {} their text or a near copy ({} of the same bytes, {} normalised, {} near; {}): --copies takes these too",
             count(left, "other document holds", "other documents hold"),
             n(copies.same_bytes),
             n(copies.normalised),

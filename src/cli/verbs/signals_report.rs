@@ -94,7 +94,7 @@ impl Report for SignalsReportAnswer {
         let of_texts: Vec<&str> =
             scores.iter().filter(|it| it.origin == "text").map(|it| it.signal).collect();
         if of_texts.len() == scores.len() {
-            out.line("no signal of it is stored: all were computed from the texts");
+            out.line("no signal of this set is stored: all were computed from the texts");
         } else if !of_texts.is_empty() {
             out.line(format!("not stored, computed from the texts: {}", of_texts.join(", ")));
         }

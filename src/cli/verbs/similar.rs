@@ -59,6 +59,8 @@ pub(super) struct SimilarAnswer {
     shingle: u32,
     #[serde(skip)]
     long: bool,
+    #[serde(skip)]
+    all: bool,
 }
 
 impl Verb for SimilarArgs {
@@ -101,7 +103,7 @@ Exit code 1 when nothing is found.";
                 newest.map(|document| corpus.similar(document, &options)).transpose()?
             }
         };
-        Ok(SimilarAnswer { report, shingle, long: self.long })
+        Ok(SimilarAnswer { report, shingle, long: self.long, all: self.all })
     }
 }
 
@@ -176,7 +178,12 @@ impl Report for SimilarAnswer {
             ));
         }
         if report.found.is_empty() {
-            out.note("nothing similar found");
+            let removed = if self.all {
+                ""
+            } else {
+                " among kept documents; --all looks at removed ones, too"
+            };
+            out.note(format!("nothing similar found{removed}"));
         }
         print_similar(&report.found, self.long, out);
     }

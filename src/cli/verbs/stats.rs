@@ -17,7 +17,7 @@ use unicode_width::UnicodeWidthStr;
 const REASONS: usize = 12;
 const PLACES: usize = 20;
 
-/// Show counts and lengths by source, and why documents are not kept.
+/// Show lengths by source, and why documents are not kept.
 ///
 /// Also the reasons of rejects. `by` shows sizes by language, or quantiles of lengths and declared numbers.
 #[derive(clap::Args)]

@@ -100,7 +100,11 @@ pub(super) const DUPLICATES: TableSpec = TableSpec {
             Float64,
             "share of the witness's shingles that the removed document has, 0 to 1",
         ),
-        column("commit", UInt64, "the commit that decided it"),
+        column(
+            "commit",
+            UInt64,
+            "the commit that decided it; `documents.commit` is the one that added it",
+        ),
     ],
 };
 
@@ -202,7 +206,7 @@ pub(super) const OUTPUTS: TableSpec = TableSpec {
         nullable(
             "end_batch",
             UInt64,
-            "the global batch behind the last one that it had; null without a plan",
+            "the global batch behind the last one that it had, or the end of the epoch for a stream that is under way or was killed; null without a plan",
         ),
         nullable("rank", UInt64, "the rank that had it, counted from 0; null for all ranks"),
         nullable("world", UInt64, "the number of ranks; null for all ranks"),

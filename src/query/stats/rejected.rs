@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use store::{RejectRecord, View};
 
-/// Reasons of a source that are listed, at most: reasons may quote the input, so there may be very many.
+/// ReasonGroups of a source that are listed, at most: reasons may quote the input, so there may be very many.
 const MOST: usize = 64;
 /// The name of the sum of all other reasons.
 const OTHERS: &str = "(others)";
@@ -48,9 +48,9 @@ pub struct RejectReasonGroup {
 
 /// Rejected records by reason.
 #[derive(Default)]
-struct Reasons(BTreeMap<String, RejectReasonGroup>);
+struct ReasonGroups(BTreeMap<String, RejectReasonGroup>);
 
-impl Reasons {
+impl ReasonGroups {
     fn add(&mut self, mut reject: RejectRecord) {
         let mut reason = alike(&reject.reason);
         if self.0.len() >= MOST && !self.0.contains_key(&reason) {
@@ -95,7 +95,7 @@ pub(crate) fn reject_reasons(
     view: &View,
     context: &Context<'_>,
 ) -> Result<Vec<RejectReasonGroup>, QueryError> {
-    let mut reasons = Reasons::default();
+    let mut reasons = ReasonGroups::default();
     for reject in view.all_rejects()? {
         context.check_interrupt()?;
         reasons.add(reject?);
@@ -105,14 +105,14 @@ pub(crate) fn reject_reasons(
 
 /// The rejected records of all sources or one, by source; the most frequent reason of each first.
 pub(super) fn rejected(view: &View, only: Option<&str>) -> Result<Vec<RejectStats>, QueryError> {
-    let mut sources: BTreeMap<String, Reasons> = BTreeMap::new();
+    let mut sources: BTreeMap<String, ReasonGroups> = BTreeMap::new();
     for reject in view.all_rejects()? {
         let reject = reject?;
         if only.is_none_or(|only| only == reject.source) {
             sources.entry(reject.source.clone()).or_default().add(reject);
         }
     }
-    let of_source = |(source, reasons): (String, Reasons)| {
+    let of_source = |(source, reasons): (String, ReasonGroups)| {
         let stats = move |it: RejectReasonGroup| {
             let RejectReasonGroup { reason, records, bytes, .. } = it;
             RejectStats { source: source.clone(), reason, records, bytes }

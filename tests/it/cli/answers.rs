@@ -1,7 +1,8 @@
 //! The answers that people read most, as a terminal of 80 columns shows them: golden files, and no line is wider.
 
-use super::terminal::TERMINAL;
-use crate::support::{TestDir, command, crawl, lines, python, python_has, ran, repository};
+use crate::support::{
+    TERMINAL, TestDir, command, crawl, lines, python, python_has, ran, repository,
+};
 use unicode_width::UnicodeWidthStr;
 
 /// Each answer and its command line, in a folder with the corpus `web`.

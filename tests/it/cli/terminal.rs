@@ -1,6 +1,6 @@
 //! The command on a terminal and in a folder: the default corpus `@`, verdicts in colour, the pager.
 
-use crate::support::{command, corpusdb_test, init, python, python_has, ran, sound};
+use crate::support::{TERMINAL, command, corpusdb_test, init, python, python_has, ran, sound};
 use serde_json::json;
 
 corpusdb_test!(at_stands_for_the_default_corpus, |scratch| {
@@ -39,26 +39,6 @@ corpusdb_test!(at_stands_for_the_default_corpus, |scratch| {
     run(&["remove", "@", "--where", "id = 0", "--dry-run"], None).good();
     run(&["count", "./@"], None).fails(&["./@"]);
 });
-
-/// Runs a command line on a terminal of 24 rows and 80 columns, and prints what came there.
-pub(super) const TERMINAL: &str = r#"
-import fcntl, os, pty, struct, sys, termios
-pid, terminal = pty.fork()
-if pid == 0:
-    fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-    os.execvp(sys.argv[1], sys.argv[1:])
-shown = b""
-while True:
-    try:
-        part = os.read(terminal, 65536)
-    except OSError:
-        break
-    if not part:
-        break
-    shown += part
-os.waitpid(pid, 0)
-sys.stdout.buffer.write(shown)
-"#;
 
 corpusdb_test!(a_terminal_has_verdicts_in_colour_and_pages, |scratch| {
     if !python_has("pty") {

@@ -423,7 +423,7 @@ corpusdb_test!(takedown, |scratch| {
     crawl(&scratch);
     scratch.run("export crawl --to given-away.jsonl");
     let told = run_commands(&scratch, "takedown.md", "crawl");
-    for line in ["would purge 1 documents", "removed 1 of 1 documents", "no trace of them is left"]
+    for line in ["would purge 1 document;", "removed 1 of 1 documents", "no trace of them is left"]
     {
         assert!(told.contains(line), "no `{line}` in\n{told}");
     }

@@ -63,7 +63,7 @@ corpusdb_test!(ids_may_be_numbers_and_records_without_one_are_set_aside, |t| {
     t.write("a.jsonl", "{\"id\":7,\"text\":\"seven\"}\n{\"text\":\"none\"}\n{\"id\":[1],\"text\":\"a list\"}\n{\"id\":\"7\",\"text\":\"seven again\"}\n");
     t.run("ingest c a.jsonl --source web --id-field id --json")
         .counts("added 2, updated 1, rejected 2");
-    let listed = t.run("rejects c").stdout;
+    let listed = t.run("rejects c --list").stdout;
     let reason = "id field `id` is absent, blank, or neither a string nor an integer";
     assert_eq!(listed.matches(reason).count(), 2, "{listed}");
     // Another reading of the same file is another reading: nothing is skipped, and without keys all is new.

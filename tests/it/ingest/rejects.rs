@@ -41,7 +41,7 @@ fn reasons_are_counted_and_get_a_way_out() {
     let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
-    let long = record(9).replace("k9", &"k".repeat(3000));
+    let long = record(9).replace("k9", &"k".repeat(9000));
     let mut bytes: Vec<u8> =
         (0..3).flat_map(|at| format!("{{\"id\": 1{at}}}\n").into_bytes()).collect();
     let lines = ["{\"id\":1,\"text\":5}", "{\"text\":\"no id\"}", "cut", "\"cut", long.trim_end()];

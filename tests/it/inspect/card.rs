@@ -1,7 +1,6 @@
 //! What a card says of a run, of versions and duplicates, of dates, licences and languages, against the rows of `sql`.
 
-use super::report::report;
-use crate::support::{TestDir, assert_has, corpusdb, corpusdb_test, init, sql};
+use crate::support::{TestDir, assert_has, corpusdb, corpusdb_test, init, report, sql};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,13 +1,9 @@
 //! The data card: what it tells is computed again from the rows of `sql`, the page is written whole, and nothing of it
 //! grows with the corpus.
 
-use crate::support::{Random, TestDir, assert_has, corpusdb, corpusdb_test, init, sql};
+use crate::support::{Random, TestDir, assert_has, corpusdb, corpusdb_test, init, report, sql};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-
-pub(super) fn report(corpus: &str, more: &[&str]) -> Value {
-    corpusdb(&[&["report", corpus, "--json"], more].concat()).good().json()
-}
 
 /// Three sources of which two share texts, with addresses as keys, scores, and records that cannot be read.
 fn place() -> (TestDir, String) {

@@ -53,6 +53,32 @@ pub fn python(script: &str) -> Command {
     command
 }
 
+/// Runs a command line on a terminal of 24 rows and 80 columns, and prints what came there.
+pub const TERMINAL: &str = r#"
+import fcntl, os, pty, struct, sys, termios
+pid, terminal = pty.fork()
+if pid == 0:
+    fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    os.execvp(sys.argv[1], sys.argv[1:])
+shown = b""
+while True:
+    try:
+        part = os.read(terminal, 65536)
+    except OSError:
+        break
+    if not part:
+        break
+    shown += part
+os.waitpid(pid, 0)
+sys.stdout.buffer.write(shown)
+"#;
+
+/// The data card of a corpus as JSON.
+#[track_caller]
+pub fn report(corpus: &str, more: &[&str]) -> Value {
+    corpusdb(&[&["report", corpus, "--json"], more].concat()).good().json()
+}
+
 /// Whether `python3` has the module of a judge; says so where it has not.
 pub fn python_has(module: &str) -> bool {
     let import = python(&format!("import {module}")).stderr(Stdio::null()).status();
