@@ -245,18 +245,17 @@ pub(super) fn print_ingest(report: &IngestReport, out: &mut Output) {
             "  {settled} earlier rejects deleted: their records can be read now, are passed over or are gone"
         ));
     }
-    if report.purged > 0 {
-        let purged = n(report.purged);
-        out.line(format!("  {purged} not stored: their texts or keys were purged"));
-    }
-    if report.not_finite > 0 {
-        let values = n(report.not_finite);
-        out.line(format!(
-            "  {values} values that JSON cannot represent (NaN, Infinity, moments that no calendar has) are null"
-        ));
-    }
-    if report.filtered > 0 {
-        out.line(format!("  {} skipped by --where", n(report.filtered)));
+    for (count, what) in [
+        (report.purged, "not stored: their texts or keys were purged"),
+        (
+            report.not_finite,
+            "values that JSON cannot represent (NaN, Infinity, moments that no calendar has) are null",
+        ),
+        (report.filtered, "skipped by --where"),
+    ] {
+        if count > 0 {
+            out.line(format!("  {} {what}", n(count)));
+        }
     }
     print_skipped(report.passed, out);
     print_name_rows(report.files.name_rows, report.files.first_name_row.as_deref(), out);
