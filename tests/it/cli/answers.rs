@@ -92,7 +92,7 @@ fn answers_of_one_screen_are_those_written_down() {
                 .filter(|line| line.width() > 80)
                 .map(|line| format!("{name}: wider than 80: {line}")),
         );
-        let file = repository(&format!("tests/it/cli/answers/{name}.txt"));
+        let file = repository(format!("tests/it/cli/answers/{name}.txt"));
         if std::env::var_os("CORPUSDB_WRITE_ANSWERS").is_some() {
             std::fs::write(&file, &shown).unwrap();
         }
