@@ -59,9 +59,13 @@ fn scrubbed(shown: &str) -> String {
     for line in shown.replace("\r\n", "\n").split_inclusive('\n') {
         let words: Vec<&str> = line.split(' ').collect();
         for (at, word) in words.iter().enumerate() {
-            let unit =
-                words.get(at + 1).map_or("", |unit| unit.trim_end_matches([',', ':', '\n', ';']));
-            let masks = is_number(word) && matches!(unit, "s" | "ms" | "MB/s" | "kB/s");
+            let next = |more: usize| {
+                words.get(at + more).map_or("", |it| it.trim_end_matches([',', ':', '\n', ';']))
+            };
+            // Tables on disk are as large as what was compacted until then.
+            let is_disk = next(1).ends_with('B') && matches!(next(2), "on" | "read");
+            let is_time = matches!(next(1), "s" | "ms" | "MB/s" | "kB/s");
+            let masks = is_number(word) && (is_time || is_disk);
             out.push_str(if at == 0 { "" } else { " " });
             out.push_str(if masks { "N" } else { word });
         }
