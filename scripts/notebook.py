@@ -34,7 +34,8 @@ import corpusdb
 work = Path(tempfile.mkdtemp())
 
 def page(name):
-    return pydoc.plain(pydoc.render_doc(importlib.import_module(name)))
+    whole = pydoc.plain(pydoc.render_doc(importlib.import_module(name)))
+    return whole.partition("\nFILE\n")[0]   # a page ends in the place of its file on this machine
 
 names = """argparse ast asyncio base64 bisect calendar cmd codecs collections configparser contextlib copy csv
 dataclasses datetime decimal difflib doctest email enum fractions ftplib functools gettext glob gzip hashlib heapq
