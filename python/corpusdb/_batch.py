@@ -147,8 +147,7 @@ class _Origin:
         """The text of a row, by its place in the batch. It is looked up, so the loader must be open."""
         number = int(self.rows[row])
         with self._read("texts: call text") as reader:
-            (report,) = reader.texts(self.epoch, [number])
-            html = reader.glance(self.epoch, [number])
+            (report,), html = reader.texts(self.epoch, [number])
         return RowText(RowReport.from_json(report), html)
 
     def _repr_html_(self) -> str:

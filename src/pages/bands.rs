@@ -49,8 +49,9 @@ impl<'a> Bands<'a> {
             documents += row.segments.len();
             documents <= MOST_DOCUMENTS
         };
-        let first = rows.first().map(|_| 1).unwrap_or_default();
-        let drawn = rows.iter().take(Self::MOST).take_while(is_drawn).count().max(first);
+        // One row is drawn however many documents it has.
+        let least = usize::from(!rows.is_empty());
+        let drawn = rows.iter().take(Self::MOST).take_while(is_drawn).count().max(least);
         let drawn = rows.get(..drawn).unwrap_or(rows);
         let place = |row: &RowReport| {
             let source = row.source.as_deref()?;
@@ -59,8 +60,7 @@ impl<'a> Bands<'a> {
         let has_sources = sources.len() > 1;
         let has_pads = drawn.iter().any(|row| tokens(row) < row.width);
         let has_masks = drawn.iter().any(|row| row.trained < targets(row));
-        let mut head = vec!["Row", ""];
-        head.extend(["Documents", "Tokens"]);
+        let mut head = vec!["Row", "", "Documents", "Tokens"];
         head.extend(has_masks.then_some("Trained on"));
         head.extend(has_pads.then_some("Pads"));
         head.extend(has_sources.then_some("Source"));

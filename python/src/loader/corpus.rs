@@ -3,6 +3,7 @@
 use super::purges::PurgeWatch;
 use crate::error::{named, raise};
 use corpusdb::epoch::{Epoch, EpochError, Manifest, Plan, RowReport};
+use corpusdb::pages::{RowsPage, corpus_title};
 use corpusdb::{Context, Corpus, Error};
 use pyo3::prelude::*;
 use std::collections::BTreeMap;
@@ -99,6 +100,12 @@ impl LoaderCorpus {
             let rows = self.epoch_here(epoch, context)?.rows_at(numbers)?;
             self.corpus.row_reports(&self.planned, &rows, true)
         })
+    }
+
+    /// Rows of an epoch as a notebook shows them; `more` are there besides.
+    pub fn glance(&self, epoch: u64, rows: &[RowReport], more: usize) -> Result<String, Error> {
+        let name = corpus_title(self.corpus.path());
+        Ok(RowsPage::new(rows, epoch, &name, &self.sources).glance(more)?)
     }
 }
 

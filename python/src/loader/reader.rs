@@ -10,7 +10,7 @@ use crate::process::ProcessOwned;
 use crate::words::json;
 use corpusdb::cli::rows::now;
 use corpusdb::epoch::{Epoch, EpochBatch, StreamOptions};
-use corpusdb::pages::{RowsPage, corpus_title};
+use corpusdb::pages::RowsPage;
 use corpusdb::{DocId, Error};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -241,12 +241,21 @@ impl PlanReader {
         made.into_iter().map(|made| made.into_python(py)).collect()
     }
 
-    /// Rows by their numbers, with their text: the report of each as JSON.
-    fn texts(&self, py: Python<'_>, epoch: u64, numbers: Vec<u64>) -> PyResult<Vec<String>> {
+    /// Rows by their numbers, with their text: the report of each as JSON, and all as a notebook shows them.
+    fn texts(
+        &self,
+        py: Python<'_>,
+        epoch: u64,
+        numbers: Vec<u64>,
+    ) -> PyResult<(Vec<String>, String)> {
         let opened = self.opened(py)?;
-        let reports =
-            run_detached(py, None, move |context| opened.reports(epoch, &numbers, context))?;
-        reports.iter().map(|report| json(py, report)).collect()
+        let (reports, html) = run_detached(py, None, move |context| {
+            let reports = opened.reports(epoch, &numbers, context)?;
+            let html = opened.glance(epoch, &reports, 0)?;
+            Ok((reports, html))
+        })?;
+        let reports: PyResult<_> = reports.iter().map(|report| json(py, report)).collect();
+        Ok((reports?, html))
     }
 
     /// Rows by their numbers, as a notebook shows them: as bands, and the text of the first ones.
@@ -255,10 +264,7 @@ impl PlanReader {
         run_detached(py, None, move |context| {
             let shown = RowsPage::glanced(numbers.len(), opened.planned.plan.capacity);
             let (shown, more) = numbers.split_at(shown);
-            let reports = opened.reports(epoch, shown, context)?;
-            let name = corpus_title(opened.corpus.path());
-            let page = RowsPage::new(&reports, epoch, &name, &opened.sources);
-            Ok(page.glance(more.len())?)
+            opened.glance(epoch, &opened.reports(epoch, shown, context)?, more.len())
         })
     }
 

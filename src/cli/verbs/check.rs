@@ -122,8 +122,12 @@ Exit code 1 when faults are found, or documents are lost.";
         let faults = corpus.check(depth, &call.context)?;
         let usage = match depth {
             CheckDepth::Quick => Vec::new(),
-            // What cannot be counted is among the faults.
-            _ => corpus.view().disk_usage().unwrap_or_default(),
+            _ => match corpus.view().disk_usage() {
+                Ok(usage) => usage,
+                // The faults have it already.
+                Err(_) if !faults.is_empty() => Vec::new(),
+                Err(error) => return Err(corpusdb::Error::from(error).into()),
+            },
         };
         let read: Vec<u64> = usage.iter().map(|(_, bytes)| *bytes).filter(|it| *it > 0).collect();
         let crowded = match corpus.view().crowded() {

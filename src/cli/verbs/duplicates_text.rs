@@ -10,7 +10,6 @@ use corpusdb::show::{count, number, percent, percent_of, share, size};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use unicode_width::UnicodeWidthStr;
 
 /// Groups of the summary with a line of their own.
 const GROUPS: usize = 12;
@@ -144,8 +143,7 @@ fn print_similarities(found: &Similarities, out: &mut Output) {
     let figures = number(most).len();
     let drawn = |(name, documents): &(String, u64)| {
         let bar = eighths(share(*documents, most), BAR);
-        let gap = " ".repeat(BAR - bar.width());
-        format!("{name:>4} {bar}{gap} {:>figures$}", number(*documents))
+        format!("{name:>4} {bar:<BAR$} {:>figures$}", number(*documents))
     };
     out.line("near duplicates by similarity to the kept document");
     let lines = bars.len().div_ceil(2);

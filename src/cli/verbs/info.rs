@@ -19,8 +19,9 @@ const BAR: usize = 8;
 
 /// Show counts, sources, tokenizers, fields and plans.
 ///
-/// With `settings` also every setting of the dedup policy, and the bytes on disk by family. With `forecast` also what a corpus of another size would need, if all of it were as what is stored: bytes of each
-/// family, memory, hours and the number of corpora.
+/// With `settings` also every setting of the dedup policy, and the bytes on disk by family. With `forecast` also what a
+/// corpus of another size would need, if all of it were as what is stored: bytes of each family, memory, hours and the
+/// number of corpora.
 #[derive(clap::Args)]
 pub(super) struct InfoArgs {
     /// Forecast a corpus with so many bytes of text in all, such as 300GB or 1TB.

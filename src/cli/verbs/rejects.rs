@@ -166,10 +166,14 @@ impl Verb for RejectsArgs {
         let is_list = !call.dry_run && source.is_none() && below.is_none();
         anyhow::ensure!(is_list, "`source=`, `path=` and `dry_run=` go with `drop=`");
         let corpus = session.read(path)?;
+        let total = corpus.view().state().rejects;
+        if total == 0 && !session.json {
+            call.note("no rejected records");
+            return Ok(RejectsAnswer::Streamed {});
+        }
         if !session.json && !self.list && self.limit.is_none() {
             return Ok(RejectsAnswer::Reasons(corpus.reject_reasons(&call.context)?));
         }
-        let total = corpus.view().state().rejects;
         let rejects = corpus.rejects(self.limit.unwrap_or(LISTED))?.map(|reject| {
             call.context.interrupt.check().map_err(corpusdb::Error::from)?;
             Ok(RejectLine::from(reject?))
@@ -189,7 +193,6 @@ impl Report for RejectsAnswer {
     fn print(&self, out: &mut Output) {
         match self {
             Self::Dropped(dropped) => dropped.print(out),
-            Self::Reasons(reasons) if reasons.is_empty() => out.note("no rejected records"),
             Self::Reasons(reasons) => print_reasons(reasons, out),
             Self::Streamed {} => {}
         }

@@ -20,7 +20,7 @@ impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.write_head(f)?;
         let tables = match f.alternate() {
-            true => split(&self.table(&self.sources, true, number)),
+            true => split(&self.table(true, number)),
             false => vec![self.fitting_table()],
         };
         for table in &tables {
@@ -81,9 +81,9 @@ impl Explanation {
     fn fitting_table(&self) -> Vec<Vec<String>> {
         let width =
             |table: &[Vec<String>]| widths(table).iter().map(|width| width + 2).sum::<usize>() - 2;
-        let mut table = self.table(&self.sources, false, number);
+        let mut table = self.table(false, number);
         if width(&table) > WIDTH {
-            table = self.table(&self.sources, false, short);
+            table = self.table(false, short);
         }
         let names = widths(&table).first().copied().unwrap_or(0);
         let most = names.saturating_sub(width(&table).saturating_sub(WIDTH)).max(NARROWEST);
@@ -98,12 +98,8 @@ impl Explanation {
 
     /// The sources, a line each, under a line of headings. Unless it is whole, counts that are 0 everywhere, shares of
     /// a single source and sources behind the first are left out.
-    fn table(
-        &self,
-        sources: &[SourceExplanation],
-        whole: bool,
-        shown: fn(u64) -> String,
-    ) -> Vec<Vec<String>> {
+    fn table(&self, whole: bool, shown: fn(u64) -> String) -> Vec<Vec<String>> {
+        let sources = self.sources.as_slice();
         let own = if whole || sources.len() <= SOURCES + 1 { sources.len() } else { SOURCES };
         let (own, more) = sources.split_at(own);
         let lines: Vec<&[SourceExplanation]> =
@@ -302,10 +298,8 @@ impl Explanation {
             ));
         }
         if let Some((cut, whose)) = self.total(|source| source.cut_without_eos) {
-            let (documents, verb) = match cut {
-                1 => ("1 document".to_owned(), "is"),
-                cut => (format!("{} documents", number(cut)), "are"),
-            };
+            let documents = count(cut, "document", "documents");
+            let verb = if cut == 1 { "is" } else { "are" };
             notes.push(format!(
                 "{documents}{whose} {verb} cut and end without their EOS there: readers that find documents by it take two for one (pack.cut_eos = true ends each)"
             ));
