@@ -7,7 +7,7 @@ use serde::Serialize;
 /// Whether an output is put on record.
 #[derive(clap::Args)]
 pub(super) struct RecordArgs {
-    /// Leave no entry in the table outputs, which `corpusdb who` reads.
+    /// Entry in the table outputs, which `corpusdb who` reads.
     #[arg(id = "record", long = "no-record", action = clap::ArgAction::SetFalse)]
     pub(super) record: bool,
 }

@@ -294,27 +294,33 @@ fn value_name(arg: &clap::Arg) -> String {
     named.unwrap_or_else(|| arg.get_id().as_str().to_uppercase())
 }
 
-/// Spells all texts of a command. Texts without names are skipped: every start does this for all verbs.
+/// Spells all texts of a command. Others are skipped: every start does this for all verbs.
 pub fn spell_command(command: Command, face: Face) -> Command {
     let names = command.clone();
-    let spelt = |text: Option<&StyledStr>| {
-        let text = text?.ansi().to_string();
-        text.contains('`').then(|| StyledStr::from(spell(&text, face, &names)))
+    let spelt = |text: Option<&StyledStr>, turns_off: bool| {
+        let mut text = text?.ansi().to_string();
+        if turns_off {
+            text = format!("No {}{}", text[..1].to_lowercase(), &text[1..]);
+        }
+        (turns_off || text.contains('`')).then(|| StyledStr::from(spell(&text, face, &names)))
     };
     let command = command.mut_args(|mut arg| {
-        if let Some(help) = spelt(arg.get_help()) {
+        // It says what is there unless the option is given: in Python, a member that is true.
+        let turns_off =
+            face == Face::Command && matches!(arg.get_action(), clap::ArgAction::SetFalse);
+        if let Some(help) = spelt(arg.get_help(), turns_off) {
             arg = arg.help(help);
         }
-        match spelt(arg.get_long_help()) {
+        match spelt(arg.get_long_help(), turns_off) {
             Some(help) => arg.long_help(help),
             None => arg,
         }
     });
-    let command = match spelt(names.get_about()) {
+    let command = match spelt(names.get_about(), false) {
         Some(about) => command.about(about),
         None => command,
     };
-    match spelt(names.get_long_about()) {
+    match spelt(names.get_long_about(), false) {
         Some(about) => command.long_about(about),
         None => command,
     }

@@ -139,34 +139,20 @@ pub trait PageModel: Serialize {
 ///
 /// # Errors
 /// [`PageError::Template`].
-pub fn page(page: &impl PageModel) -> Result<String, PageError> {
-    html(page, true)
-}
-
-/// A page without the frame of a document, as a part of another page: one element, with its style, which touches
-/// nothing outside.
-///
-/// # Errors
-/// [`PageError::Template`].
-pub fn fragment(page: &impl PageModel) -> Result<String, PageError> {
-    html(page, false)
-}
-
-/// The style of what a notebook shows within an element of the class `corpusdb`.
-pub fn notebook_style() -> &'static str {
-    NOTEBOOK_STYLE
-}
-
-fn html<P: PageModel>(page: &P, is_whole: bool) -> Result<String, PageError> {
+pub fn page<P: PageModel>(page: &P) -> Result<String, PageError> {
     let style = Value::from_safe_string(STYLE.to_owned());
     let context = context! {
         page => Value::from_serialize(page),
         title => page.title(),
         template => P::TEMPLATE,
         style,
-        is_whole,
     };
     Ok(environment()?.get_template("layout.html")?.render(context)?)
+}
+
+/// The style of what a notebook shows within an element of the class `corpusdb`.
+pub fn notebook_style() -> &'static str {
+    NOTEBOOK_STYLE
 }
 
 /// Writes a page, whole or not at all. One that was made before is replaced; a file of another kind stays.

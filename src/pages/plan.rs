@@ -130,13 +130,7 @@ fn tokens(epoch: &Explanation) -> BarChart {
         ("cut off", sum(|it| it.truncated_tokens)),
         ("at ends that fill no row", sum(|it| it.partial_tokens)),
     ];
-    for of in epoch.sources.iter().flat_map(|source| &source.left_out) {
-        let words = of.reason.words();
-        match parts.iter_mut().find(|(known, _)| *known == words) {
-            Some((_, tokens)) => *tokens += of.tokens,
-            None => parts.push((words, of.tokens)),
-        }
-    }
+    parts.extend(epoch.left_out_by_reason().into_iter().map(|(why, (_, tokens))| (why, tokens)));
     let parts = parts.into_iter().filter(|(_, tokens)| *tokens > 0);
     let rows =
         parts.map(|(name, tokens)| (name.to_owned(), vec![(tokens as f64, show::number(tokens))]));

@@ -188,8 +188,7 @@ impl StoreWriter {
         if !(may_leave && self.is_log_short()?) {
             self.write_tables()?;
             if self.bands.take_backlog() {
-                let failed = |error| damaged_table(&self.db, self.families, error);
-                self.db.wait_for_compact(&WaitForCompactOptions::default()).map_err(failed)?;
+                self.wait_for_compactions()?;
             }
             self.bands.reclaim()?;
         }
@@ -301,11 +300,19 @@ impl StoreWriter {
         self.place().identity()
     }
 
-    /// The tables of the database.
+    /// Waits until RocksDB's own threads have nothing to do: a compaction is reported as done before the last of them
+    /// removed the tables that it replaced.
+    fn wait_for_compactions(&self) -> Result<(), StoreError> {
+        let failed = |error| damaged_table(&self.db, self.families, error);
+        self.db.wait_for_compact(&WaitForCompactOptions::default()).map_err(failed)
+    }
+
+    /// The tables of the database. Until the next commit, the directory has no others.
     ///
     /// # Errors
     /// [`StoreError::Rocks`].
     pub fn live_tables(&self) -> Result<Vec<LiveTable>, StoreError> {
+        self.wait_for_compactions()?;
         let files = self.db.live_files()?.into_iter();
         let table = |file: LiveFile| LiveTable {
             path: format!("db{}", file.name),

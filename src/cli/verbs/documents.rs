@@ -295,14 +295,18 @@ fn print_document(shown: &Shown, out: &mut Output) {
         out.line(format!("  chat template: {hash}, {variables}"));
     }
     // As it is read: an order or a number that a map would change is in `--json`.
-    let metadata: Map<String, Value> =
-        serde_json::from_str(shown.metadata.get()).unwrap_or_default();
     let is_shown = |name: &str, value: &Value| {
         shown.fields.get(name) == Some(value)
             || name == "language" && value.as_str() == shown.language.as_deref()
     };
-    let rest = metadata.iter().filter(|(name, value)| !is_shown(name, value));
-    print_members("metadata ", rest.map(member), out);
+    match serde_json::from_str::<Map<String, Value>>(shown.metadata.get()) {
+        Ok(metadata) => {
+            let rest = metadata.iter().filter(|(name, value)| !is_shown(name, value));
+            print_members("metadata ", rest.map(member), out);
+        }
+        // Nested deeper than a reader goes.
+        Err(_) => out.line(format!("metadata {}", shown.metadata.get())),
+    }
     out.line("");
     out.text(shown.text.trim_end());
 }

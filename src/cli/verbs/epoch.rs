@@ -327,9 +327,15 @@ impl Verb for EpochExtendArgs {
         let recipe = self.recipe.as_deref().map(read_recipe).transpose()?;
         let reader = self.shards.open(path, call)?;
         let parent = reader.stored_plan(self.plan)?;
-        let next_row = reader.epoch(&parent, self.epoch, &call.context)?;
-        let next_row = next_row.run_row_after(self.consumed, &call.context);
+        let epoch = reader.epoch(&parent, self.epoch, &call.context)?;
+        let next_row = epoch.run_row_after(self.consumed, &call.context);
         let next_row = next_row.map_err(corpusdb::Error::from)?;
+        // Whoever takes batches for rows sees it here.
+        let (consumed, rows) = (number(self.consumed), count(epoch.rows(), "row", "rows"));
+        call.note(&format!(
+            "continues plan {} after {consumed} of the {rows} of epoch {}",
+            self.plan, self.epoch
+        ));
         drop(reader);
         let mut writer = self.shards.open_writer(path, call)?;
         let (record, planned) =

@@ -11,10 +11,14 @@ use corpusdb::curate::{
     BlockReach, Certificate, PurgeReport, PurgeSelection, RemovalReport, RemovalRequest,
 };
 use corpusdb::query::Selection;
+use corpusdb::roaring::RoaringTreemap;
 use corpusdb::show::{count, number, size};
 use corpusdb::{Corpus, CorpusWriter, Dependents, DocId};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
+
+/// Copies that are named at most.
+const COPIES: usize = 20;
 
 /// What a removal blocks, and its reason.
 #[derive(clap::Args)]
@@ -329,7 +333,9 @@ impl Verb for PurgeArgs {
         let corpus = writer.corpus();
         let (mut documents, selection) = self.select(&corpus, call)?;
         if self.copies {
-            documents.documents |= corpus.copies_of(&documents.documents, &call.context)?.all;
+            let copies = corpus.copies_of(&documents.documents, &call.context)?.all;
+            note_copies(&corpus, &copies, call)?;
+            documents.documents |= copies;
         }
         let shown_by = corpus.shown_by(&documents.documents)?;
         note_shown(&shown_by, call);
@@ -361,6 +367,29 @@ impl Verb for PurgeArgs {
         let history = history_file().filter(is_there);
         Ok(PurgeAnswer { report, selection, shown_by, proof, certificate, history })
     }
+}
+
+/// Names the documents that a purge takes beside those that were asked for.
+fn note_copies(
+    corpus: &Corpus,
+    copies: &RoaringTreemap,
+    call: &VerbCall<'_>,
+) -> anyhow::Result<()> {
+    let mut names = Vec::new();
+    for id in copies.iter().take(COPIES) {
+        let header = corpus.view().expect_header(DocId(id)).map_err(corpusdb::Error::from)?;
+        names.push(header.key.unwrap_or_else(|| format!("id:{id}")));
+    }
+    let more = copies.len() - names.len() as u64;
+    if more > 0 {
+        names.push(format!("and {} more", number(more)));
+    }
+    let added = count(copies.len(), "document", "documents");
+    call.note(&match copies.is_empty() {
+        true => "--copies adds no document".to_owned(),
+        false => format!("--copies adds {added}: {}", names.join(", ")),
+    });
+    Ok(())
 }
 
 impl PurgeArgs {
@@ -542,7 +571,7 @@ fn print_proof(found: &Certificate, out: &mut Output) {
         out.line(format!("  {of} of document {document} in {}", finding.place));
     }
     for verb in &found.mended_by {
-        out.line(format!("  names that hold some of these: `corpusdb {verb}`"));
+        out.line(format!("  `corpusdb {verb}` mends what holds some of these"));
     }
     let answer = if found.clean { "no trace of them is left" } else { "some traces are left" };
     out.line(format!("  {answer}"));

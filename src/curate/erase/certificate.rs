@@ -90,7 +90,7 @@ pub struct Certificate {
     pub findings: Vec<Finding>,
     /// The answer: all was searched, and nothing of the purged documents was found that is not of others too.
     pub clean: bool,
-    /// Verbs that mend names in which some of these are.
+    /// Verbs that mend names, and records, in which some of these are.
     pub mended_by: Vec<&'static str>,
 }
 
@@ -361,13 +361,14 @@ pub fn certify(
     Ok(certificate)
 }
 
-/// The verbs that mend the names in which something was found. The paths of files have none.
+/// The verbs that mend the names, and records, in which something was found. The paths of files have none.
 fn mended_by(findings: &[Finding]) -> Vec<&'static str> {
     let verbs = [
         // The key ends with the file, of which a source has number 0.
         ("00000000 of sources", "source rename"),
         (" of snapshots", "snapshot rename"),
         (" of suites", "contamination drop"),
+        (" of rejects", "rejects --drop"),
     ];
     let is_there = |place: &str| findings.iter().any(|finding| finding.place.ends_with(place));
     verbs.iter().filter(|(place, _)| is_there(place)).map(|(_, verb)| *verb).collect()

@@ -206,15 +206,21 @@ impl Explanation {
         Some((self.sources.iter().map(of).sum(), whose))
     }
 
-    /// What the epoch does not draw, by reason, and what fills no row and no batch.
-    fn left_out(&self) -> Vec<String> {
+    /// Documents and tokens of all sources that are left out, by the words of the reason.
+    pub(crate) fn left_out_by_reason(&self) -> BTreeMap<&'static str, (u64, u64)> {
         let mut reasons: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
         for of in self.sources.iter().flat_map(|source| &source.left_out) {
             let (documents, tokens) = reasons.entry(of.reason.words()).or_default();
             *documents += of.documents;
             *tokens += of.tokens;
         }
-        let mut lines: Vec<String> = reasons
+        reasons
+    }
+
+    /// What the epoch does not draw, by reason, and what fills no row and no batch.
+    fn left_out(&self) -> Vec<String> {
+        let mut lines: Vec<String> = self
+            .left_out_by_reason()
             .into_iter()
             .map(|(reason, (documents, tokens))| {
                 let documents = count(documents, "document", "documents");

@@ -291,7 +291,8 @@ impl PurgeHistory {
             assert_eq!(having(root, part.as_bytes()), [""; 0], "{part}\n{:#?}", self.log);
         }
         let proof = writer(&self.path).prove_purge(None, None, &Context::new()).unwrap();
-        assert!(proof.clean, "{:#?}\n{:#?}", proof.findings, self.log);
+        let other = (&proof.twins, &proof.other_tables, &proof.families);
+        assert!(proof.clean, "{:#?}\n{other:#?}\n{:#?}", proof.findings, self.log);
         self.writer = writer(&self.path);
     }
 }

@@ -278,6 +278,15 @@ fn rejected_records_go_that_quote_in_any_spelling() {
     let proof: Value = serde_json::from_slice(&std::fs::read(&proof).unwrap()).unwrap();
     assert_eq!(proof["clean"], true);
     assert_eq!(proof["decodings"], json!(["as it is", "JSON", "CSV", "percent", "base64"]));
+    // Who brings such a record later is told what deletes it.
+    let late = scratch.write("late.jsonl", records[0].clone() + "\n");
+    corpusdb(&["ingest", &corpus, &late, "--source", "late", "--text-field", "text"]);
+    let proof = scratch.arg("late.json");
+    let ran = corpusdb(&["purge", &corpus, "--prove", &proof]);
+    assert_eq!(ran.code, Some(1), "{ran}");
+    ran.prints(&["`corpusdb rejects --drop` mends what holds some of these"]);
+    corpusdb(&["rejects", &corpus, "--drop", "--source", "late"]).good();
+    corpusdb(&["purge", &corpus, "--prove", &proof]).good().prints(&["no trace of them is left"]);
     sound(&corpus);
 }
 

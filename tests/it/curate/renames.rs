@@ -221,7 +221,7 @@ corpusdb_test!(names_that_hold_a_value_are_listed_with_a_verb, |scratch| {
     let prove = ["purge", &late, "p-0", "p-1", "p-2", "--prove", &proof];
     let ran = corpusdb(&prove);
     assert_eq!(ran.code, Some(1), "{ran}");
-    ran.prints(&["names that hold some of these: `corpusdb source rename`"]);
+    ran.prints(&["`corpusdb source rename` mends what holds some of these"]);
     let rename = ["source", "rename", &late, "ann.plinkenburger@mail.example", "a", "--force"];
     corpusdb(&rename).good();
     let ran = corpusdb(&["purge", &late, "--prove", &proof]).good();

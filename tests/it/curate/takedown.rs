@@ -122,7 +122,9 @@ corpusdb_test!(copies_of_a_text_are_counted_and_taken, |scratch, corpus| {
     assert_eq!(certificate["copies"], json!([1]));
     let all =
         corpusdb(&["purge", &corpus, "same", "--copies", "--force", "--prove", &proof, "--json"]);
-    let all = all.good().json();
+    let all = all.good();
+    assert_contains(&all.stderr, &["--copies adds 2 documents: loud, near"]);
+    let all = all.json();
     assert_eq!((all["purged"].as_u64(), copies(&all)), (Some(3), [0, 0, 0]), "{all}");
     let certificate: Value = serde_json::from_slice(&std::fs::read(&proof).unwrap()).unwrap();
     assert_eq!(certificate["copies_left"], 0);

@@ -4,8 +4,8 @@ use crate::support::checker::corpus::{CheckedCorpus, plan, recipe};
 use crate::support::epochs::{EpochCorpus, SPECIALS, same_files};
 use crate::support::outputs::rows;
 use crate::support::{
-    MEMORY, Page, Random, StopAt, StopWhen, command, copy, corpusdb, corpusdb_test, ingest, lines,
-    outputs, prose, repository, sound, sql, writer,
+    MEMORY, Page, Random, StopAt, StopWhen, assert_contains, command, copy, corpusdb,
+    corpusdb_test, ingest, lines, outputs, prose, repository, sound, sql, writer,
 };
 use corpusdb::{Context, Corpus, CorpusWriter, DocId, Recipe};
 use serde_json::Value;
@@ -97,7 +97,8 @@ corpusdb_test!(a_refused_plan_leaves_none_and_names_the_null, EpochCorpus::holdi
 // It said that the plan does not fit this corpus, and to plan again.
 corpusdb_test!(a_plan_is_dropped_after_its_continuation, EpochCorpus::holding(60), |place| {
     place.recipe("plan", SPECIALS, &[]).good();
-    place.run("extend", "1", &["--consumed", "1"]).good();
+    let extended = place.run("extend", "1", &["--consumed", "1"]).good();
+    assert_contains(&extended.stderr, &["continues plan 1 after 1 of the ", " rows of epoch 0"]);
     let refused = place.run("drop", "1", &[]);
     assert!(!refused.stderr.contains("again"), "{refused}");
     refused.fails(&["plan 2 extends plan 1", "drop plan 2 first"]);
