@@ -3,8 +3,8 @@
 //! Run: `cargo run --release --example near_duplicate`
 #![expect(clippy::print_stdout, reason = "an example talks")]
 
-use corpusdb::duplicates::{SimilarOptions, SimilarTo};
 use corpusdb::ingest::{Record, Records};
+use corpusdb::inspect::{SimilarOptions, SimilarTo};
 use corpusdb::{Context, Corpus, DedupMode, IngestOptions, Policy};
 use std::error::Error;
 

@@ -13,14 +13,13 @@
 //!
 //! * [`ingest`]: how do files become documents?
 //! * [`dedup`]: what makes two texts similar, and what is a policy?
-//! * [`duplicates`]: what was removed, because of what?
-//! * [`query`]: what is in there?
+//! * [`sql`]: which documents fulfil a condition, and what does a statement answer?
+//! * [`inspect`]: what is in there, what was removed because of what, and what does a data card say?
 //! * [`tokenizer`]: which ids does a text have?
 //! * [`epoch`]: how do documents become training rows?
 //! * [`export`]: how do documents leave as files?
 //! * [`contamination`]: what of evaluation suites is in there?
 //! * [`curate`]: how does a corpus change its mind?
-//! * [`report`]: what does a data card say of all that?
 //! * [`remote`]: how are objects of stores reached?
 //! * [`kernel`]: how do other engines decide as a corpus does?
 //! * [`signals`]: what does a text tell about its quality?
@@ -62,15 +61,15 @@ pub mod dedup;
 pub mod epoch;
 pub mod export;
 pub mod ingest;
+pub mod inspect;
 pub mod kernel;
 /// Reports as pages and descriptions, for the command and the Python package only.
 #[cfg(feature = "cli")]
 #[doc(hidden)]
 pub mod pages;
-pub mod query;
 pub mod remote;
-pub mod report;
 pub mod signals;
+pub mod sql;
 pub mod store;
 pub mod tokenizer;
 
@@ -82,46 +81,6 @@ extern crate self as corpusdb;
 mod corpus;
 mod decide;
 mod workflow;
-
-/// What dedup did and would do: removed documents beside their witnesses, clusters, counts, and the stored
-/// documents most similar to a text. The answers of [`Corpus::duplicates`], [`Corpus::document_duplicates`],
-/// [`Corpus::duplicates_summary`], [`Corpus::duplicates_matrix`], [`Corpus::similar`], [`Corpus::explain_dedup`] and
-/// [`Corpus::sweep_dedup`].
-///
-/// Use it to judge a policy by what it removed, and to ask about a text that is not stored:
-///
-/// ```
-/// use corpusdb::duplicates::{SimilarOptions, SimilarTo};
-///
-/// # use corpusdb::ingest::{Record, Records};
-/// # use corpusdb::{Context, Corpus, DedupMode, IngestOptions, Policy};
-/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # let directory = tempfile::tempdir()?;
-/// # let path = directory.path().join("corpus");
-/// # Corpus::init(&path, &Policy::new(DedupMode::Witness, 0.8)?, &[])?;
-/// # let mut writer = Corpus::options().memory(64 << 20).threads(1).open_writer(&path)?;
-/// # let page = |n: u32| Record::new((0..20).map(|at| format!("w{} ", at * n)).collect::<String>()).with_key(n.to_string());
-/// # let (pages, options) = (Records::new("pages", (0..3).map(page)), IngestOptions::new("web"));
-/// # writer.ingest(pages, &options, &Context::new())?;
-/// let corpus = writer.corpus();
-/// let text: String = (0..21).map(|at| format!("W{} ", at * 2)).collect();
-/// let report = corpus.similar(SimilarTo::Text(&text), &SimilarOptions::default())?;
-/// let found = &report.found[0];
-/// assert_eq!((found.key.as_str(), found.jaccard, found.duplicate), ("2", 16.0 / 17.0, true));
-/// # Ok(())
-/// # }
-/// ```
-pub mod duplicates {
-    pub use crate::query::duplicates::{
-        CandidateSample, ClosePair, ClusterMembers, ClusterSizes, ClusterSource, DedupExplanation,
-        DedupSweep, DetectionLine, DiffPart, DocumentDuplicates, DuplicatePair, Duplicates,
-        DuplicatesMatrix, DuplicatesOptions, DuplicatesSummary, ExamplePair, FamilyBytes,
-        GroupLoss, GroupPair, LargeCluster, PolicyChange, RemovedCount, SimilarDocument,
-        SimilarOptions, SimilarReport, SimilarTo, Similarities, SimilarityBin, SimilarityQuartiles,
-        SourceLoss, SourcePair, StoredBytes, SweepLine, SweepOptions, SweepRemovals,
-        explain_policy,
-    };
-}
 
 /// Arrow at the version that this library answers in: record batches of [`Corpus::sql`].
 pub use arrow;

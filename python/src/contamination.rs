@@ -9,7 +9,7 @@ use corpusdb::DocId;
 use corpusdb::cli::rows::options_of;
 use corpusdb::contamination::SuiteVerdict;
 use corpusdb::curate::Judgement;
-use corpusdb::query::ReviewOptions;
+use corpusdb::inspect::ReviewOptions;
 use pyo3::prelude::*;
 
 /// Pairs of an item and a document, side by side, as a line of JSON each. `keywords` are the verb's options.

@@ -6,7 +6,7 @@ use crate::loan::{Loan, Loans};
 use crate::parameters::parameters;
 use crate::process::{ProcessOwned, refuse_forked};
 use crate::words::tried;
-use corpusdb::query::DocumentFilter;
+use corpusdb::sql::DocumentFilter;
 use corpusdb::{Context, Corpus, CorpusOptions, CorpusWriter, Error, parse_bytes};
 use pyo3::prelude::*;
 use serde::Serialize;

@@ -7,7 +7,7 @@ use crate::words::{json, one_of, tried};
 use corpusdb::Dependents;
 use corpusdb::cli::rows::{RejectSelectionArgs, RemovalArgs, options_of};
 use corpusdb::curate::{PurgeReport, PurgeSelection, RejectSelection, RemovalRequest};
-use corpusdb::query::Selection;
+use corpusdb::inspect::Selection;
 use corpusdb::roaring::RoaringTreemap;
 use corpusdb::store::CheckDepth;
 use pyo3::prelude::*;

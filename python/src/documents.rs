@@ -5,7 +5,7 @@ use crate::blocking::{run_briefly, run_detached};
 use crate::corpus::Handle;
 use crate::parameters::parameters;
 use crate::words::json;
-use corpusdb::query::DocumentFilter;
+use corpusdb::sql::DocumentFilter;
 use corpusdb::{DocId, Error};
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;

@@ -1,6 +1,6 @@
 //! Python values as parameters of a statement: a sequence for `?` and `$1`, a mapping for `$name`.
 
-use corpusdb::query::{SqlParameters, SqlValue};
+use corpusdb::sql::{SqlParameters, SqlValue};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{

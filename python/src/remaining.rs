@@ -3,7 +3,7 @@
 use crate::blocking::run_detached;
 use corpusdb::Corpus;
 use corpusdb::arrow::array::RecordBatch;
-use corpusdb::query::QueryError;
+use corpusdb::sql::QueryError;
 use pyo3::prelude::*;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// The remaining rows: batches that were read ahead, then the rest.
 pub(crate) struct RemainingRows {
     pub(crate) ahead: VecDeque<RecordBatch>,
-    pub(crate) rows: Option<corpusdb::query::Rows>,
+    pub(crate) rows: Option<corpusdb::sql::Rows>,
     /// Keeps the database open until the rows are read or dropped. Dropped last.
     pub(crate) _corpus: Option<Arc<Corpus>>,
 }

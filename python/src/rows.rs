@@ -14,7 +14,7 @@ use crate::remaining::{RemainingRows, first, there};
 use crate::stream::RowStream;
 use corpusdb::arrow::array::{Array, RecordBatch};
 use corpusdb::arrow::datatypes::SchemaRef;
-use corpusdb::query::{PrintFormat, Printer, SqlQuery};
+use corpusdb::sql::{PrintFormat, Printer, SqlQuery};
 use corpusdb::{Corpus, CorpusOptions};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};

@@ -3,8 +3,9 @@
 use super::session::parse_document;
 use super::verb::VerbCall;
 use anyhow::{bail, ensure};
-use corpusdb::query::{QueryError, Selection};
+use corpusdb::inspect::Selection;
 use corpusdb::show::number;
+use corpusdb::sql::QueryError;
 use corpusdb::{Corpus, DocId, Error, Hint};
 use roaring::RoaringTreemap;
 

@@ -8,7 +8,7 @@
 //! error after the work.
 
 use super::columns::{NARROWEST, beginning, ending, narrow, shown_path, wrap};
-use corpusdb::query::PolicySetting;
+use corpusdb::inspect::PolicySetting;
 use corpusdb::show;
 use serde::Serialize;
 use std::borrow::Cow;

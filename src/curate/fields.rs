@@ -8,7 +8,7 @@ use super::redo::unstorable;
 use super::tokenizers::{in_use, listed, load_to_write};
 use crate::corpus::CorpusWriter;
 use crate::decide::{LoadedTokenizer, decide_reranked};
-use crate::query::{Computed, Dependence, compute, dependence, kind_of, names_column};
+use crate::sql::{Computed, Dependence, compute, dependence, kind_of, names_column};
 use model::near_names::UnknownName;
 use model::{Context, DocId, Error, FieldDeclaration, FieldId, FieldKind, KeepOrder, Policy};
 use serde::{Deserialize, Serialize};
@@ -134,7 +134,7 @@ impl CorpusWriter {
     /// Stores the values of a SQL expression over `documents` as a field, declaring it when it is not.
     ///
     /// # Errors
-    /// [`QueryError`](crate::query::QueryError) for an expression that cannot be planned;
+    /// [`QueryError`](crate::sql::QueryError) for an expression that cannot be planned;
     /// [`Error`] for one that is not the same each time, or after an interrupt:
     /// earlier commits stay, and the same call continues.
     pub fn compute_field(

@@ -9,7 +9,7 @@ use super::sample::for_each_block;
 use super::tokenizers::find;
 use crate::corpus::CorpusWriter;
 use crate::decide::LoadedTokenizer;
-use crate::query::Computed;
+use crate::sql::Computed;
 use model::{Context, Error, ErrorKind, FieldKind, Hint, TokenizerId};
 use roaring::RoaringTreemap;
 use std::path::Path;

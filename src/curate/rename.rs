@@ -9,7 +9,7 @@
 //! commit. Blocks by key of purged documents cannot be: their keys are gone.
 
 use super::erase::identity_under;
-use crate::query::names_column;
+use crate::sql::names_column;
 use model::show::{count, sql_literal};
 use model::{
     Context, DocId, Error, ErrorKind, FileId, Hint, KeepOrder, Policy, SourceId, reject_identity_at,

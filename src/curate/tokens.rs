@@ -3,7 +3,7 @@
 use super::encode::spread;
 use crate::corpus::Corpus;
 use crate::decide::{EncodedBatch, LoadedTokenizer, encode_document, encode_placed};
-use crate::query::QueryError;
+use crate::sql::QueryError;
 use model::{DocId, Error, ErrorKind, LossSpan, TokenizerId};
 use serde::Serialize;
 use store::View;

@@ -5,7 +5,7 @@
 use super::sample::{DocumentSample, TextGrouping, TextGroups, for_each_block};
 use super::tokenizers::find;
 use crate::corpus::CorpusWriter;
-use crate::query::select;
+use crate::sql::select;
 use model::{Context, DocId, Error, ErrorKind, Hint};
 use rayon::prelude::*;
 use roaring::RoaringTreemap;

@@ -1,7 +1,7 @@
 //! The errors of the way out: recipe mistakes, plans that cannot be had, output that cannot be written.
 
 use crate::corpus::ShardError;
-use crate::query::QueryError;
+use crate::sql::QueryError;
 use files::output::{OutputError, WriteError};
 use model::near_names::UnknownName;
 use model::show::number;

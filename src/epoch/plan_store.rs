@@ -6,7 +6,7 @@ use super::plan::{PinnedTokenizer, Plan, PlanHeader};
 use super::recipe::DrawsFrom;
 use super::run::{check_marks as check_plan, index_epochs};
 use crate::corpus::Corpora;
-use crate::query::names_column;
+use crate::sql::names_column;
 use model::near_names::UnknownName;
 use model::show::sql_literal;
 use model::{Context, Error, ErrorKind, Standing};

@@ -4,7 +4,7 @@ use super::layout::{compression, table_of};
 use super::manifest::{ANSWERS, ExportedFile, losses};
 use super::options::ExportJob;
 use super::run::on_threads;
-use crate::query::{Rows, refuse_same_names};
+use crate::sql::{Rows, refuse_same_names};
 use arrow::array::{Array, RecordBatch, UInt64Array};
 use files::output::{
     Destination, FileSpec, FormatName, GroupSize, HashedFile, ManifestFile, OutputCompression,

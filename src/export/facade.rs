@@ -6,7 +6,7 @@ use super::{
 };
 use crate::corpus::{Corpus, shown_destination};
 use crate::export;
-use crate::query::Rows;
+use crate::sql::Rows;
 use arrow::datatypes::DataType;
 use model::{Context, Error};
 use roaring::RoaringTreemap;

@@ -1,7 +1,7 @@
 //! Resolves the options of an export to its layout: form, compression, columns, and one file or a directory.
 
 use super::options::ExportOptions;
-use crate::query::{declared_columns, is_of_standing};
+use crate::sql::{declared_columns, is_of_standing};
 use arrow::datatypes::SchemaRef;
 use files::output::{
     FileSpec, FormatName, OutputCompression, OutputFormat, TableColumns, TableFormat,

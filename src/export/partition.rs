@@ -1,6 +1,6 @@
 //! Directories by the values of columns: `source=web/language=en`, as Hive, Spark, DuckDB and PyArrow read them.
 
-use crate::query::{keyword_field, select};
+use crate::sql::{keyword_field, select};
 use model::near_names::way_out;
 use model::{Error, ErrorKind, FieldId, HIVE_NULL, Hint, SourceId};
 use roaring::RoaringTreemap;

@@ -1,7 +1,7 @@
 //! Documents in ranges: cut in the order of their ids, and read by any number of threads.
 
 use super::collisions::TakenNames;
-use crate::query::DocumentTable;
+use crate::sql::DocumentTable;
 use files::output::PositionedRows;
 use model::{DocId, Error};
 use rayon::prelude::*;

@@ -7,7 +7,7 @@ use super::options::{ExportJob, ExportOptions};
 use super::partition::{Partition, partitions};
 use super::ranges::{DocumentRanges, ReadWindow};
 use super::selection::{selected, text_bytes};
-use crate::query::DocumentTable;
+use crate::sql::DocumentTable;
 use files::output::{
     Destination, FileOutput, FileSpec, GroupSize, ManifestFile, OutputCompression, OutputRequest,
     ShardFile, ShardOutcome, ShardRecord, ShardWriter, Staging, TableFormat, WriteError,

@@ -1,7 +1,7 @@
 //! Selects the documents of an export.
 
 use super::options::ExportOptions;
-use crate::query::{Dependence, dependence, kept_in, select};
+use crate::sql::{Dependence, dependence, kept_in, select};
 use model::{BLOCK_SIZE, DocId, Error, Standing};
 use roaring::RoaringTreemap;
 use serde::Serialize;

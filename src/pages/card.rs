@@ -7,11 +7,11 @@ use super::figures::{BarChart, OTHERS, SpreadFigure, cut, cut_behind, value_text
 use super::plan::PlanSection;
 use super::sizes::{LanguagesSection, LengthFigure, SizesSection, lengths, tokenizers};
 use super::{Contents, PageModel, duplicates, plan};
-use crate::query::{
+use crate::inspect::{About, CorpusReport, Omitted, Provenance, SampledDocument, SuiteReported};
+use crate::inspect::{
     ColumnStats, CommitInfo, CommitStretch, DateRange, DomainStats, LicenceCount, LossStats,
     RejectStats, SnapshotInfo, SourceSpread, SuiteContamination,
 };
-use crate::report::{About, CorpusReport, Omitted, Provenance, SampledDocument, SuiteReported};
 use model::show;
 use serde::Serialize;
 use std::collections::BTreeMap;

@@ -1,8 +1,8 @@
 //! Describes a corpus in Croissant: JSON-LD for catalogues of data sets, with what is known for responsible use.
 
 use super::{PageError, capital};
-use crate::query::{FieldInfo, GroupStats, StandingCount};
-use crate::report::{CorpusReport, is_programming_language};
+use crate::inspect::{CorpusReport, is_programming_language};
+use crate::inspect::{FieldInfo, GroupStats, StandingCount};
 use files::output::{OutputError, OutputFile};
 use model::text_file::without_byte_order_mark;
 use model::{IoError, show};

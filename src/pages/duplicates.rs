@@ -3,7 +3,7 @@
 use super::chart::{AltText, Chart, ChartAxis, ChartColumn, column_chart};
 use super::figures::{BarChart, HeatCell, HeatRow, HeatTable, cut};
 use super::{Contents, PageModel};
-use crate::report::{DuplicatesReport, ReportCluster};
+use crate::inspect::{DuplicatesReport, ReportCluster};
 use model::show;
 use serde::Serialize;
 

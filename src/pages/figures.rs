@@ -1,7 +1,7 @@
 //! Figures that several pages share: bars, stacked bars, shaded tables, and the spread of a column by source.
 
 use super::chart::{AltText, Chart, ChartAxis, ChartRange, LegendEntry, range_chart};
-use crate::query::{ColumnStats, SourceSpread, StatsValue};
+use crate::inspect::{ColumnStats, SourceSpread, StatsValue};
 use model::show;
 use serde::Serialize;
 

@@ -7,7 +7,7 @@ use super::chart::{AltText, Chart, ChartAxis, ChartLine, line_chart};
 use super::figures::{BarChart, cut, cut_behind};
 use super::{Contents, PageModel};
 use crate::epoch::{Explanation, MixPoint, Recipe, SourceExplanation};
-use crate::report::PlanReport;
+use crate::inspect::PlanReport;
 use model::show;
 use serde::Serialize;
 

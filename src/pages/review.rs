@@ -2,7 +2,7 @@
 
 use super::PageModel;
 use super::figures::cut;
-use crate::query::ReviewPair;
+use crate::inspect::ReviewPair;
 use model::show;
 use serde::Serialize;
 use text::contamination::RulePrecision;
@@ -47,8 +47,8 @@ pub fn precision_sentence(suite: &str, precision: &RulePrecision) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::inspect::ReviewPart;
     use crate::pages::page;
-    use crate::query::ReviewPart;
     use text::contamination::Excerpt;
 
     #[test]

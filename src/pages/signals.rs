@@ -4,7 +4,7 @@
 
 use super::figures::{BarChart, SpreadFigure, cut, value_text};
 use super::{Contents, PageModel};
-use crate::query::{DocumentCounts, QualityExample, QualityReport, QualityRule, SourceSpread};
+use crate::inspect::{DocumentCounts, QualityExample, QualityReport, QualityRule, SourceSpread};
 use model::show;
 use serde::Serialize;
 
@@ -60,7 +60,7 @@ impl<'a> SignalsPage<'a> {
         };
         let worst =
             report.sources.iter().map(|it| (it.source.as_str(), share(&it.removes, &it.documents)));
-        let spread = |it: &crate::query::QualityScore| {
+        let spread = |it: &crate::inspect::QualityScore| {
             SpreadFigure::new(&it.spread, &it.sources.iter().collect::<Vec<&SourceSpread>>())
         };
         Self {

@@ -2,8 +2,8 @@
 
 use super::chart::{AltText, Chart, ChartAxis, ChartColumn, column_chart};
 use super::figures::{BarChart, HeatCell, HeatRow, HeatTable, OTHERS, cut, value_text};
-use crate::query::{DocumentCounts, GroupStats, LengthBin, LengthStats, StatsValue};
-use crate::report::{CorpusReport, Largest, is_programming_language};
+use crate::inspect::{CorpusReport, Largest, is_programming_language};
+use crate::inspect::{DocumentCounts, GroupStats, LengthBin, LengthStats, StatsValue};
 use model::show;
 use serde::Serialize;
 use std::cmp::Reverse;

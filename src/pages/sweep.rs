@@ -3,7 +3,7 @@
 use super::chart::{AltText, Chart, ChartAxis, ChartRange, range_chart};
 use super::figures::{ABSENT, BarChart, cut};
 use super::{Contents, PageModel};
-use crate::query::duplicates::{DedupSweep, SimilarityQuartiles, SweepLine};
+use crate::inspect::duplicates::{DedupSweep, SimilarityQuartiles, SweepLine};
 use model::show;
 use serde::Serialize;
 

@@ -9,9 +9,9 @@ use super::{
     CardPage, DuplicatesPage, PageModel, PlanPage, SweepPage, TokenizerPage, corpus_title,
     croissant, escape, eu_summary, page, visible,
 };
-use corpusdb::duplicates::SweepOptions;
 use corpusdb::ingest::{Record, Records};
-use corpusdb::report::{CorpusReport, ReportOptions};
+use corpusdb::inspect::SweepOptions;
+use corpusdb::inspect::{CorpusReport, ReportOptions};
 use corpusdb::tokenizer::analyse::{
     AnalysedTokenizer, AnalysisReport, AnalysisTally, BaselineTally, PretokenCounter, TextWords,
 };

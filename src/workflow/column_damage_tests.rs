@@ -4,7 +4,7 @@ use super::cost_tests::{CountedCorpus, alike};
 use crate::corpus::CorpusWriter;
 use crate::curate::TrainingTexts;
 use crate::export::{ExportOptions, FormatName};
-use crate::query::DocumentFilter;
+use crate::sql::DocumentFilter;
 use model::{Context, DedupMode, Error, Policy};
 use store::{CheckFault, CommitRecord, MemoryBudget, RepairStart};
 use tokenizer::TrainOptions;

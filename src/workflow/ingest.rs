@@ -7,8 +7,8 @@ use crate::ingest::{
     self, IngestOptions, IngestReport, IngestResources, Inputs, JoinOptions, JoinReport,
     LoadOptions, LoadReport,
 };
-use crate::query::IncomingCondition;
-use crate::query::contamination::{CheckedText, CheckedTexts, TextCheck};
+use crate::inspect::contamination::{CheckedText, CheckedTexts, TextCheck};
+use crate::sql::IncomingCondition;
 use files::input::ReadOptions;
 use model::{Context, Error, IncomingFilter, Interrupted};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ impl Corpus {
     ///
     /// # Errors
     /// [`Error`] for a file or record that cannot be read;
-    /// [`QueryError`](crate::query::QueryError) when rows cannot be read.
+    /// [`QueryError`](crate::sql::QueryError) when rows cannot be read.
     pub fn check_contamination(
         &self,
         paths: &[String],

@@ -3,8 +3,8 @@
 use super::cost_tests::{CountedCorpus, of, rows};
 use crate::corpus::Corpus;
 use crate::curate::NewSignals;
-use crate::query::QualityOptions;
-use crate::report::ReportOptions;
+use crate::inspect::QualityOptions;
+use crate::inspect::ReportOptions;
 use model::{Context, DedupMode};
 use text::signals::SignalSet;
 

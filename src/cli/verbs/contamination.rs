@@ -10,9 +10,9 @@ use crate::cli::verb::{
 use corpusdb::contamination::{ContaminationRule, SuiteFields, UnsearchedField};
 use corpusdb::curate::SuiteReport;
 use corpusdb::ingest::ReadOptions;
+use corpusdb::inspect::{CheckedText, SuiteContamination, SuiteSummary};
 use corpusdb::near_names::UnknownName;
 use corpusdb::pages::precision_sentence;
-use corpusdb::query::{CheckedText, SuiteContamination, SuiteSummary};
 use corpusdb::show::number;
 use corpusdb::store::StoreError;
 use corpusdb::{Corpus, CorpusWriter, Error};

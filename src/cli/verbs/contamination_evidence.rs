@@ -2,8 +2,8 @@
 
 use crate::cli::output::Output;
 use corpusdb::Corpus;
-use corpusdb::query::ItemEvidence;
 use corpusdb::show::one_line;
+use corpusdb::sql::ItemEvidence;
 use serde::Serialize;
 
 /// The verdict of the rule, which nobody has looked at.

@@ -6,7 +6,7 @@ use crate::cli::session::on_disk;
 use crate::cli::verb::{DryRun, Manners, PythonMethod, Report, Verb, VerbCall};
 use corpusdb::curate::{RedoReport, SettleReport};
 use corpusdb::dedup::{DecisionOptions, PolicySettings};
-use corpusdb::duplicates::{DedupExplanation, DedupSweep, SweepLine, SweepOptions, explain_policy};
+use corpusdb::inspect::{DedupExplanation, DedupSweep, SweepLine, SweepOptions, explain_policy};
 use corpusdb::pages::{SweepPage, corpus_title};
 use corpusdb::show::{number, percent, probability, share, size};
 use corpusdb::{Corpus, CorpusWriter, DedupMode};

@@ -9,11 +9,10 @@ use crate::cli::output::{self, Output};
 use crate::cli::session::{on_disk, parse_document};
 use crate::cli::verb::{ExitStatus, PythonMethod, Report, Verb, VerbCall};
 use anyhow::ensure;
-use corpusdb::duplicates::{
-    DiffPart, DocumentDuplicates, DuplicatePair, DuplicatesMatrix, DuplicatesOptions,
-};
+use corpusdb::inspect::ReportOptions;
+use corpusdb::inspect::{DiffPart, DocumentDuplicates, DuplicatesMatrix, DuplicatesOptions};
 use corpusdb::pages::{DuplicatesPage, corpus_title};
-use corpusdb::report::ReportOptions;
+use corpusdb::sql::DuplicatePair;
 use corpusdb::{Corpus, DocId};
 use serde::Serialize;
 use std::path::PathBuf;

@@ -2,11 +2,12 @@
 
 use crate::cli::columns::eighths;
 use crate::cli::output::{Output, Paint};
-use corpusdb::duplicates::{
-    ClosePair, DiffPart, DocumentDuplicates, DuplicatePair, DuplicatesMatrix, DuplicatesSummary,
-    GroupLoss, LargeCluster, RemovedCount, Similarities, SimilarityBin, SourceLoss,
+use corpusdb::inspect::{
+    ClosePair, DiffPart, DocumentDuplicates, DuplicatesMatrix, DuplicatesSummary, GroupLoss,
+    LargeCluster, RemovedCount, Similarities, SimilarityBin, SourceLoss,
 };
 use corpusdb::show::{count, number, percent, percent_of, share, size};
+use corpusdb::sql::DuplicatePair;
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

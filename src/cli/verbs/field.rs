@@ -8,7 +8,7 @@ use crate::cli::verb::{
 };
 use corpusdb::curate::{ComputedField, FieldReport, NewField, PerplexityField, PerplexityModel};
 use corpusdb::ingest::{JoinBy, JoinColumn, JoinOptions, JoinReport, ReadOptions, misfit_words};
-use corpusdb::query::{FieldSummary, MisfitExample};
+use corpusdb::inspect::{FieldSummary, MisfitExample};
 use corpusdb::show::number;
 use corpusdb::store::EpochRecord;
 use corpusdb::{Corpus, CorpusWriter, FieldKind, NamedKind, parse_bytes};

@@ -5,7 +5,7 @@ use crate::cli::columns::{eighths, policy_name, shown_path};
 use crate::cli::output::Output;
 use crate::cli::verb::{PythonMethod, Report, Verb, VerbCall};
 use corpusdb::Corpus;
-use corpusdb::query::{Forecast, Info, SourceInfo};
+use corpusdb::inspect::{Forecast, Info, SourceInfo};
 use corpusdb::show::{number, percent_of, seconds, share, short, size};
 use serde::Serialize;
 use serde_json::Value;

@@ -52,8 +52,9 @@ use corpusdb::dedup::{DecisionOptions, PolicySettings};
 use corpusdb::epoch::StreamViews;
 use corpusdb::export::ExportOptions;
 use corpusdb::ingest::RecordFormOptions;
-use corpusdb::query::{DocumentFilter, QualityOptions, ReviewOptions};
-use corpusdb::report::ReportOptions;
+use corpusdb::inspect::ReportOptions;
+use corpusdb::inspect::{QualityOptions, ReviewOptions};
+use corpusdb::sql::DocumentFilter;
 use corpusdb::tokenizer::TermOptions;
 
 /// All verbs, in the order of the help.

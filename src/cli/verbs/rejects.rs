@@ -4,7 +4,7 @@ use crate::cli::columns::shown_path;
 use crate::cli::output::{self, Output};
 use crate::cli::verb::{CorpusPath, DryRun, Manners, PythonMethod, Report, Verb, VerbCall};
 use corpusdb::curate::{DropRejectsReport, RejectSelection};
-use corpusdb::query::RejectReasonGroup;
+use corpusdb::inspect::RejectReasonGroup;
 use corpusdb::show::{count, number, one_line, size};
 use corpusdb::store::RejectRecord;
 use serde::Serialize;

@@ -10,7 +10,7 @@ use crate::cli::verb::{
 use corpusdb::curate::{
     BlockReach, Certificate, PurgeReport, PurgeSelection, RemovalReport, RemovalRequest,
 };
-use corpusdb::query::Selection;
+use corpusdb::inspect::Selection;
 use corpusdb::roaring::RoaringTreemap;
 use corpusdb::show::{count, number, size};
 use corpusdb::{Corpus, CorpusWriter, Dependents, DocId};

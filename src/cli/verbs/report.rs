@@ -5,8 +5,8 @@ use crate::cli::session::on_disk;
 use crate::cli::verb::{Manners, PythonMethod, Report, Verb, VerbCall};
 use anyhow::Context as _;
 use corpusdb::Corpus;
+use corpusdb::inspect::{CorpusReport, ReportOptions};
 use corpusdb::pages::{self, CardPage};
-use corpusdb::report::{CorpusReport, ReportOptions};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 

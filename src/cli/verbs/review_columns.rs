@@ -2,7 +2,7 @@
 
 use crate::cli::output::{Output, Paint};
 use corpusdb::contamination::Excerpt;
-use corpusdb::query::{ReviewPair, ReviewPart};
+use corpusdb::inspect::{ReviewPair, ReviewPart};
 use corpusdb::show;
 
 /// Columns that are needed to print two texts side by side.

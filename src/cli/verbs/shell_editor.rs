@@ -2,7 +2,7 @@
 
 use super::shell_input::{COMMANDS, ShellCommandHelp, ShellStep, step};
 use corpusdb::Corpus;
-use corpusdb::query::SqlNames;
+use corpusdb::sql::SqlNames;
 use rustyline::completion::{Completer, FilenameCompleter, Pair};
 use rustyline::error::ReadlineError;
 use rustyline::highlight::Highlighter;

@@ -2,7 +2,7 @@
 //!
 //! Parsing does nothing else, so all of it is tested.
 
-use corpusdb::query::{PrintFormat, Script, ScriptEnd, ScriptStatement};
+use corpusdb::sql::{PrintFormat, Script, ScriptEnd, ScriptStatement};
 use std::path::PathBuf;
 
 /// A command as `.help` lists it.

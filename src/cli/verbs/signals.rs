@@ -7,7 +7,7 @@ use crate::cli::verb::{
 };
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use corpusdb::curate::{NewField, NewSignals, SignalsReport};
-use corpusdb::query::SignalSummary;
+use corpusdb::inspect::SignalSummary;
 use corpusdb::show::number;
 use corpusdb::signals::{Signal, SignalSet};
 use corpusdb::{Corpus, CorpusWriter};

@@ -6,11 +6,11 @@ use crate::cli::output::Output;
 use crate::cli::session::on_disk;
 use crate::cli::verb::{Manners, PythonMethod, Report, Verb, VerbCall};
 use corpusdb::Corpus;
-use corpusdb::pages::{SignalsPage, corpus_title};
-use corpusdb::query::{
+use corpusdb::inspect::{
     DocumentCounts, QualityExample, QualityOptions, QualityReport, QualityRule, QualityScore,
     StatsValue,
 };
+use corpusdb::pages::{SignalsPage, corpus_title};
 use corpusdb::show::{number, one_line, percent_of, size};
 use serde::Serialize;
 use std::cmp::Reverse;

@@ -6,7 +6,7 @@ use crate::cli::session::parse_document;
 use crate::cli::verb::{ExitStatus, PythonMethod, Report, Verb, VerbCall};
 use anyhow::{Context as _, ensure};
 use corpusdb::Corpus;
-use corpusdb::duplicates::{SimilarDocument, SimilarOptions, SimilarReport, SimilarTo};
+use corpusdb::inspect::{SimilarDocument, SimilarOptions, SimilarReport, SimilarTo};
 use corpusdb::show::{count, number, percent, probability};
 use corpusdb::text_file::decode_text;
 use serde::Serialize;

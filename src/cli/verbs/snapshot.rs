@@ -4,7 +4,7 @@ use crate::cli::output::{self, Output};
 use crate::cli::verb::{
     ListReport, ListRow, Manners, PythonMethod, Report, ShowReport, Verb, VerbCall,
 };
-use corpusdb::query::{
+use corpusdb::inspect::{
     ChangedDocument, DocumentCounts, LossCounts, SnapshotChanges, SnapshotDetails, SnapshotDiff,
     SnapshotMoment,
 };

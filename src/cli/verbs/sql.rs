@@ -8,7 +8,7 @@ use crate::cli::record::RecordArgs;
 use crate::cli::verb::{CorpusPath, PythonMethod, Report, Verb, VerbCall};
 use anyhow::Context as _;
 use corpusdb::Context;
-use corpusdb::query::{PrintFormat, Script, ScriptEnd, ScriptStatement, SqlQuery};
+use corpusdb::sql::{PrintFormat, Script, ScriptEnd, ScriptStatement, SqlQuery};
 use serde::Serialize;
 use std::fs::File;
 use std::io::{BufWriter, IsTerminal, Read, Write};

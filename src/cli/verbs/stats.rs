@@ -4,11 +4,12 @@ use crate::cli::columns::cut;
 use crate::cli::output::Output;
 use crate::cli::verb::{PythonMethod, Report, Verb, VerbCall};
 use corpusdb::Corpus;
-use corpusdb::query::{
-    ColumnStats, DocumentCounts, DocumentFilter, GroupStats, LossStats, MisfitStats, RejectStats,
-    SourceLengths, Stats, StatsValue,
+use corpusdb::inspect::{
+    ColumnStats, DocumentCounts, GroupStats, LossStats, MisfitStats, RejectStats, SourceLengths,
+    Stats, StatsValue,
 };
 use corpusdb::show::{count, decimals, listed, number, one_line, percent_of, size};
+use corpusdb::sql::DocumentFilter;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use unicode_width::UnicodeWidthStr;

@@ -49,7 +49,7 @@ use super::commits::CommitLoop;
 use super::remove::{RemovalRequest, lift, remove};
 use crate::corpus::Corpus;
 use crate::decide::{BlockReach, LoadedTokenizer};
-use crate::query::QueryError;
+use crate::sql::QueryError;
 use model::{Context, DocId, Error, Standing, key_identity};
 use roaring::RoaringTreemap;
 use serde::Serialize;
@@ -193,7 +193,7 @@ impl Corpus {
     /// none left and is not an error.
     ///
     /// # Errors
-    /// [`QueryError`](crate::query::QueryError) for a key that no document has or had;
+    /// [`QueryError`](crate::sql::QueryError) for a key that no document has or had;
     /// [`StoreError`](crate::store::StoreError) when rows cannot be read.
     pub fn keys_to_purge<'k>(
         &self,

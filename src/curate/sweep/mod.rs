@@ -14,10 +14,10 @@ mod tally;
 mod texts;
 
 use crate::corpus::Corpus;
-use crate::query::duplicates::{
+use crate::inspect::duplicates::{
     DedupSweep, SimilarityQuartiles, SweepLine, SweepOptions, SweepRemovals,
 };
-use crate::query::{DocumentFilter, QueryError};
+use crate::sql::{DocumentFilter, QueryError};
 use buckets::SizeSweep;
 use model::{Context, DedupMode, Error, ErrorKind, Hint, Policy, show};
 use store::{View, check_keep_order};

@@ -4,7 +4,7 @@
 
 use crate::corpus::{Corpora, parts, whole, wholes};
 use crate::epoch::error::EpochError;
-use crate::query::{contaminated, numbers, select, texts};
+use crate::sql::{contaminated, numbers, select, texts};
 use model::near_names::UnknownName;
 use model::{CommitSeq, DocId, Error, Generation};
 use roaring::RoaringTreemap;

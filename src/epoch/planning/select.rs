@@ -9,7 +9,7 @@ use crate::epoch::lengths::with_tokens;
 use crate::epoch::pack::LengthHistogram;
 use crate::epoch::permutation::coin;
 use crate::epoch::recipe::{Holdout, HoldoutSide, Recipe, SourceRecipe};
-use crate::query::{Dependence, dependence, names_column};
+use crate::sql::{Dependence, dependence, names_column};
 use model::show::count;
 use model::{Error, ErrorKind, SourceId, Standing, TokenizerId};
 use roaring::RoaringTreemap;

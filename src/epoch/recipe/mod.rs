@@ -40,7 +40,7 @@ pub(crate) use special::special_ids;
 
 use crate::epoch::error::EpochError;
 pub use crate::epoch::mix::Ramp;
-use crate::query::resolved;
+use crate::sql::resolved;
 use model::near_names::did_you_mean;
 use model::text_file::without_byte_order_mark;
 

@@ -6,7 +6,7 @@ use crate::support::{
     schema,
 };
 use corpusdb::near_names::UnknownName;
-use corpusdb::query::QueryError;
+use corpusdb::sql::QueryError;
 use corpusdb::store::StoreError;
 use corpusdb::{Corpus, Error, ErrorKind};
 use serde_json::{Map, Value};

@@ -6,7 +6,7 @@ use crate::support::{
 };
 use corpusdb::curate::{ComputedField, NewField};
 use corpusdb::ingest::{JoinBy, JoinColumn, JoinOptions, ReadOptions};
-use corpusdb::query::{PrintFormat, Printer};
+use corpusdb::sql::{PrintFormat, Printer};
 use corpusdb::{Context, Corpus, CorpusWriter, DedupMode, Error, FieldKind, IngestOptions, Policy};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;

@@ -3,7 +3,7 @@
 use crate::support::world::{SOURCES, World, kin, options, page_of, policies, policy};
 use crate::support::{Page, Random, corpusdb, corpusdb_test, lines, reader, sound, train};
 use corpusdb::dedup::{MatchKind, Standing};
-use corpusdb::query::{ChangedDocument, DocumentCounts, LossCounts, SnapshotChanges};
+use corpusdb::inspect::{ChangedDocument, DocumentCounts, LossCounts, SnapshotChanges};
 use corpusdb::roaring::RoaringTreemap;
 use corpusdb::store::CheckDepth;
 use corpusdb::{Context, Corpus, CorpusWriter, DedupMode, DocId, IngestOptions, Policy};

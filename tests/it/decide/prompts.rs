@@ -6,8 +6,8 @@ use crate::support::{
 };
 use corpusdb::curate::BlockReach;
 use corpusdb::dedup::{ComparedPart, Fingerprinter, KeepOrder, Standing, shared};
-use corpusdb::duplicates::{SimilarOptions, SimilarTo};
 use corpusdb::ingest::{ChatOptions, ReadOptions, RecordForm};
+use corpusdb::inspect::{SimilarOptions, SimilarTo};
 use corpusdb::{Context, Corpus, CorpusWriter, DedupMode, DocId, FieldKind, IngestOptions, Policy};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;

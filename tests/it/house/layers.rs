@@ -22,35 +22,35 @@ const LAYERS: &[(&str, &str)] = &[
     ("decide", "model store dedup tokenizer"),
     ("input", "model remote"),
     ("ingest", "model store dedup tokenizer signals decide remote input output contamination"),
-    ("query", "model store corpus dedup input output signals contamination"),
+    ("sql", "model store corpus dedup input output signals contamination"),
     (
         "curate",
         "model store corpus dedup tokenizer signals decide output contamination \
-         input::path_on_record query::select query::compute query::dependence query::kind_of \
-         query::names_column query::Computed query::Dependence query::DocumentFilter \
-         query::QueryError query::duplicates",
+         input::path_on_record sql::select sql::compute sql::dependence sql::kind_of \
+         sql::names_column sql::Computed sql::Dependence sql::DocumentFilter \
+         sql::QueryError inspect::duplicates",
     ),
     (
         "export",
-        "model store output remote corpus query::select query::dependence query::Dependence \
-         query::DocumentTable query::declared_columns query::is_of_standing \
-         query::keyword_field query::kept_in query::Rows \
-         query::refuse_same_names query::QueryError",
+        "model store output remote corpus sql::select sql::dependence sql::Dependence \
+         sql::DocumentTable sql::declared_columns sql::is_of_standing \
+         sql::keyword_field sql::kept_in sql::Rows \
+         sql::refuse_same_names sql::QueryError",
     ),
     (
         "epoch",
-        "model store output corpus query::select query::numbers query::texts query::dependence \
-         query::names_column query::resolved query::contaminated decide::MemberSorter \
-         contamination query::Dependence query::QueryError tokenizer::stored_vocabulary tokenizer::Vocabulary \
+        "model store output corpus sql::select sql::numbers sql::texts sql::dependence \
+         sql::names_column sql::resolved sql::contaminated decide::MemberSorter \
+         contamination sql::Dependence sql::QueryError tokenizer::stored_vocabulary tokenizer::Vocabulary \
          tokenizer::TokenizerError tokenizer::Segmentation",
     ),
-    ("report", "model store corpus contamination query epoch"),
+    ("inspect", "model store corpus dedup contamination signals input output sql epoch"),
     (
         "workflow",
         "model store dedup tokenizer signals contamination input remote output corpus decide \
-         query ingest curate export epoch report",
+         sql ingest curate export epoch inspect",
     ),
-    ("pages", "model output contamination tokenizer signals query epoch report"),
+    ("pages", "model output contamination tokenizer signals sql epoch inspect"),
 ];
 
 /// Files above the layers, which may import all of them.
@@ -67,24 +67,24 @@ const HOMES: &[(&str, &str)] = &[
     ("unicode_normalization", "crates/text/src/dedup/"),
     ("unicode_segmentation", "crates/text/src/dedup/ crates/tokenizer/src/analyse/"),
     ("unicode_script", "crates/tokenizer/src/analyse/ crates/text/src/signals/"),
-    ("datafusion", "src/query/"),
+    ("datafusion", "src/sql/"),
     ("object_store", "crates/files/src/remote/"),
     // A room of the store has the same name.
     (
         "bytes",
         "crates/files/src/remote/ crates/files/src/input/ crates/files/src/output/ crates/store/",
     ),
-    ("tokio", "src/query/ crates/files/src/remote/"),
-    ("futures", "src/query/ crates/files/src/remote/"),
-    ("async_trait", "src/query/ crates/files/src/remote/"),
-    ("unicode_width", "src/query/ src/cli/"),
+    ("tokio", "src/sql/ crates/files/src/remote/"),
+    ("futures", "src/sql/ crates/files/src/remote/"),
+    ("async_trait", "src/sql/ crates/files/src/remote/"),
+    ("unicode_width", "src/sql/ src/cli/"),
     ("memchr", "crates/files/src/input/"),
     ("glob", "crates/files/src/input/"),
     ("minijinja", "src/ingest/chat/ src/pages/"),
     ("minijinja_contrib", "src/ingest/chat/"),
-    ("parquet", "crates/files/ src/epoch/ src/query/sql/outside/"),
+    ("parquet", "crates/files/ src/epoch/ src/sql/outside/"),
     ("arrow_ipc", "crates/files/ src/epoch/"),
-    ("arrow", "crates/model/ crates/files/ src/query/ src/epoch/ src/export/ src/workflow/"),
+    ("arrow", "crates/model/ crates/files/ src/sql/ src/epoch/ src/export/ src/workflow/"),
     ("lz4_flex", "crates/files/src/input/"),
     ("bzip2", "crates/files/src/input/"),
     ("lzma_rust2", "crates/files/src/input/"),
@@ -335,7 +335,7 @@ fn the_command_uses_the_public_library_alone() {
     assert_none(&command.iter().flat_map(|file| private_names(file, &public)).collect::<Vec<_>>());
 
     let private = |text: &str| private_names(&file("src/cli/x.rs", text), &public).len();
-    assert_eq!(private("use corpusdb::query::{self, Rows, NoSuchName};"), 1);
+    assert_eq!(private("use corpusdb::sql::{self, Rows, NoSuchName};"), 1);
     assert_eq!(private("fn f() { corpusdb::model::DocId::of(1); corpusdb::nothing() }"), 2);
     assert_eq!(private("use corpusdb::Corpus; fn f() { corpusdb::Error::from(1); }"), 0);
 }
@@ -405,16 +405,16 @@ fn file(path: &str, text: &str) -> File {
 #[test]
 fn an_import_upwards_is_seen() {
     for (path, text) in [
-        ("src/decide/x.rs", "use crate::query::View;"),
+        ("src/decide/x.rs", "use crate::inspect::View;"),
         ("src/corpus/x.rs", "fn f() { text::dedup::words(\"\") }"),
         (
             "crates/text/src/dedup/x.rs",
             "use model::DocId;\n#[cfg(test)]\nmod tests { use crate::kernel::run; }",
         ),
         ("crates/files/src/output/x/y.rs", "use super::super::super::input::{Session};"),
-        ("src/epoch/x.rs", "use crate::query::{QueryError, Printer};"),
+        ("src/epoch/x.rs", "use crate::sql::{QueryError, Printer};"),
         ("src/epoch/x.rs", "use tokenizer::{TokenizerError, Tokenizer};"),
-        ("src/corpus/x.rs", "use crate::query::info;"),
+        ("src/corpus/x.rs", "use crate::inspect::info;"),
         ("src/epoch/x.rs", "use crate::workflow::Dependents;"),
         ("src/newcomer/x.rs", ""),
         ("src/cli/x.rs", "use crate::store::View;"),
@@ -423,11 +423,11 @@ fn an_import_upwards_is_seen() {
         assert_eq!(imports_upwards(&file(path, text)).len(), 1, "{path}: {text}");
     }
     for (path, text) in [
-        ("src/decide/x.rs", "use model::{DocId, Match};\nuse super::keys::Key;\n// crate::query\n"),
-        ("src/decide/x.rs", "fn f() { g(\"crate::query\", r#\"crate::\"query\"#, '\"', b'\\'') }"),
+        ("src/decide/x.rs", "use model::{DocId, Match};\nuse super::keys::Key;\n// crate::sql\n"),
+        ("src/decide/x.rs", "fn f() { g(\"crate::sql\", r#\"crate::\"sql\"#, '\"', b'\\'') }"),
         ("src/decide/x.rs", "mod files; fn f() { files::input::g() }"),
-        ("src/epoch/x.rs", "use crate::query::{QueryError, select};"),
-        ("src/workflow/x.rs", "use crate::query::info;"),
+        ("src/epoch/x.rs", "use crate::sql::{QueryError, select};"),
+        ("src/workflow/x.rs", "use crate::inspect::info;"),
         ("src/cli/x.rs", "use corpusdb::Corpus; use super::print; use crate::cli::setup;"),
     ] {
         assert_none(&imports_upwards(&file(path, text)));
@@ -444,10 +444,10 @@ fn a_group_a_stranger_and_a_silent_file_are_seen() {
         "type A = rlimit::Resource;",
         "use anyhow;\nuse anyhow::Context;",
     ] {
-        assert_eq!(strangers(&file("src/query/a.rs", text)).len(), 1, "{text}");
+        assert_eq!(strangers(&file("src/sql/a.rs", text)).len(), 1, "{text}");
     }
     assert_none(&strangers(&file("src/corpus/a.rs", "use rlimit::Resource;")));
-    assert_none(&strangers(&file("src/query/a.rs", "use super::parquet::x; // rlimit::Resource")));
+    assert_none(&strangers(&file("src/sql/a.rs", "use super::parquet::x; // rlimit::Resource")));
     assert_eq!(
         unopened(&file("src/a.rs", "use std::fs;")).len()
             + unopened(&file("src/a.rs", "//!\nx")).len(),

@@ -8,8 +8,8 @@ use crate::support::{
 use arrow::array::AsArray;
 use arrow::datatypes::UInt64Type;
 use corpusdb::dedup::{Fingerprint, Fingerprinter, Profile, Standing, bands, shared};
-use corpusdb::duplicates::{DuplicatesOptions, SimilarOptions, SimilarTo};
 use corpusdb::ingest::{ReadOptions, Records};
+use corpusdb::inspect::{DuplicatesOptions, SimilarOptions, SimilarTo};
 use corpusdb::{Context, Corpus, DedupMode, DocId, IngestOptions, Interrupt, Policy};
 use serde_json::{Value, json};
 

@@ -6,7 +6,7 @@ use crate::support::{
     lines, make, pour, reader, writer,
 };
 use corpusdb::dedup::{DedupScope, Fingerprinter, KeepOrder, Profile, bands};
-use corpusdb::duplicates::explain_policy;
+use corpusdb::inspect::explain_policy;
 use corpusdb::{Corpus, DedupMode, IngestOptions, Policy};
 use serde_json::{Value, json};
 

@@ -5,10 +5,8 @@ use crate::support::{
     MEMORY, Page, Random, TestDir, assert_contains, corpusdb, corpusdb_test, crawl, part, prose,
 };
 use corpusdb::dedup::{DedupScope, Profile, Standing};
-use corpusdb::duplicates::{
-    DedupSweep, SimilarityQuartiles, SweepLine, SweepOptions, SweepRemovals,
-};
-use corpusdb::query::DocumentFilter;
+use corpusdb::inspect::{DedupSweep, SimilarityQuartiles, SweepLine, SweepOptions, SweepRemovals};
+use corpusdb::sql::DocumentFilter;
 use corpusdb::{Context, Corpus, DedupMode, DocId, ErrorKind, Interrupt, Policy};
 use serde_json::json;
 use std::collections::BTreeMap;

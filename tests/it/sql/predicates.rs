@@ -5,7 +5,7 @@ use crate::support::{
     init, json_lines, prose, python, python_has, seeds, sound,
 };
 use corpusdb::Corpus;
-use corpusdb::query::{PrintFormat, Printer};
+use corpusdb::sql::{PrintFormat, Printer};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;

@@ -2,7 +2,7 @@
 
 use crate::support::scenarios::TabledCorpus;
 use crate::support::{Random, corpusdb, corpusdb_test, json_lines, seeds};
-use corpusdb::query::{PrintFormat, Printer};
+use corpusdb::sql::{PrintFormat, Printer};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 

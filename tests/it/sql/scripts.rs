@@ -9,7 +9,7 @@ use arrow::datatypes::UInt64Type;
 use arrow_ipc::reader::FileReader;
 use corpusdb::arrow::datatypes::Int64Type;
 use corpusdb::ingest::{JoinBy, JoinOptions, Record, Records};
-use corpusdb::query::SqlQuery;
+use corpusdb::sql::SqlQuery;
 use corpusdb::{Context, Corpus, DedupMode, FieldKind, IngestOptions, Policy};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 use serde_json::json;

@@ -6,7 +6,7 @@ use crate::support::{
     init, lines, repository,
 };
 use corpusdb::Corpus;
-use corpusdb::query::{DocumentFilter, PrintFormat, Printer, SqlParameters, SqlQuery, SqlValue};
+use corpusdb::sql::{DocumentFilter, PrintFormat, Printer, SqlParameters, SqlQuery, SqlValue};
 use serde_json::{Value, json};
 use std::fmt::Write;
 

@@ -7,7 +7,7 @@
 //! `compression` compresses on the way; `format` says what a format is for documents and answers, `row_format` for rows
 //! of epochs, and `formats` has each of them in a file; `rows` and `token_batch` say what a row of an epoch has;
 //! `shards` cuts rows into groups and files. Where rows come from is not known here: training rows come from `epoch`,
-//! documents from `export`, answers from `query`.
+//! documents from `export`, answers from `sql`.
 //!
 //! The manifest stands beside its output, where `model::directories` finds it. No output may stand in a corpus.
 

@@ -11,7 +11,7 @@
 //! Inside, `scanner` searches a text for all suites at once, `index` is one suite with the n-grams that are ignored as
 //! common, `evidence` has the scores and the rule, and `review` the part of a text shown around its marks and how often
 //! a rule is right, by verdicts. Ingest searches new texts by the tokens of their fingerprints, `curate` stored ones,
-//! and `query` makes evidence of what was found: what is stored depends on text and suite alone, while common n-grams,
+//! and `sql` makes evidence of what was found: what is stored depends on text and suite alone, while common n-grams,
 //! and so scores, may change with every commit.
 
 mod evidence;

@@ -1,0 +1,142 @@
+//! One document among its duplicates: its witness, the bands they share, its cluster.
+
+use super::craft::{shared_bands, sketch};
+use super::diff::{DiffPart, diff};
+use crate::sql::QueryError;
+use crate::sql::Relation;
+use crate::sql::{DuplicatePair, Pairs};
+use model::DocId;
+use serde::Serialize;
+use store::View;
+
+/// A removed document and its witness, looked at closely.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct ClosePair {
+    /// The two documents and their similarity.
+    #[serde(flatten)]
+    pub pair: DuplicatePair,
+    /// The similarity that their sketches give; none for texts without one.
+    pub estimate: Option<f64>,
+    /// Numbers of the bands that they share, of those in which the index files them.
+    pub shared_bands: Vec<u8>,
+    /// How the texts differ, from the witness to the removed one, when that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub diff: Option<Vec<DiffPart>>,
+}
+
+/// A document among its duplicates.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct DocumentDuplicates {
+    /// The id of the document.
+    pub id: u64,
+    /// The key of the document.
+    pub key: String,
+    /// The source of the document.
+    pub source: String,
+    /// The standing of the document.
+    pub standing: &'static str,
+    /// The newer document of its key, when it was superseded.
+    pub successor: Option<u64>,
+    /// Bands of the index; 0 in modes without.
+    pub bands: u32,
+    /// The kept document that explains its removal, when it is a duplicate.
+    pub witness: Option<ClosePair>,
+    /// Its cluster; none for a document that is neither kept nor a duplicate.
+    pub cluster: Option<ClusterMembers>,
+}
+
+/// A witness and the documents it removed.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+#[cfg_attr(feature = "cli", schemars(rename = "Cluster"))]
+pub struct ClusterMembers {
+    /// The witness, which names the cluster.
+    pub id: u64,
+    /// The key of the kept document of the cluster.
+    pub key: String,
+    /// The source of the kept document of the cluster.
+    pub source: String,
+    /// Documents, the witness included.
+    pub size: u64,
+    /// The removed ones, ascending by id, as many as were asked for.
+    pub members: Vec<ClosePair>,
+}
+
+/// A document among its duplicates, with at most `limit` members of its cluster; `with_diff` compares
+/// texts: of a removed document with its witness, of a kept one with every member listed.
+///
+/// # Errors
+/// [`QueryError::NoDocument`] for an id that was never given, [`QueryError::Store`] when a row
+/// cannot be read.
+pub fn document_duplicates(
+    view: &View,
+    document: DocId,
+    limit: u64,
+    with_diff: bool,
+) -> Result<DocumentDuplicates, QueryError> {
+    if document.0 >= view.documents() {
+        return Err(QueryError::NoDocument { document, documents: view.documents() });
+    }
+    let mut close = Close { view, pairs: Pairs::new(view) };
+    let (key, source) = close.pairs.named(document)?;
+    let standing = view.standing(document)?;
+    let matched = view.match_of(document)?;
+    let successor = matched.filter(|found| !found.is_duplicate());
+    let witness = close.pair(document, with_diff)?;
+    let cluster = match Relation::of(view, document, standing)?.cluster {
+        Some(id) => Some(close.cluster(id, limit, with_diff && id == document)?),
+        None => None,
+    };
+    Ok(DocumentDuplicates {
+        id: document.0,
+        key,
+        source,
+        standing: standing.name(),
+        successor: successor.map(|found| found.witness.0),
+        bands: if view.policy().mode.is_near() { view.policy().bands } else { 0 },
+        witness,
+        cluster,
+    })
+}
+
+struct Close<'a> {
+    view: &'a View,
+    pairs: Pairs<'a>,
+}
+
+impl Close<'_> {
+    fn pair(&mut self, removed: DocId, with_diff: bool) -> Result<Option<ClosePair>, QueryError> {
+        let Some(found) = self.view.match_of(removed)? else { return Ok(None) };
+        let Some(pair) = self.pairs.pair(removed, &found)? else { return Ok(None) };
+        let sketches = (sketch(self.view, removed)?, sketch(self.view, found.witness)?);
+        let (estimate, shared_bands) = match &sketches {
+            (Some(own), Some(other)) => {
+                (Some(own.estimate(other)), shared_bands(own, other, self.view.policy()))
+            }
+            _ => (None, Vec::new()),
+        };
+        let parts = if with_diff { Some(diff(self.view, found.witness, removed)?) } else { None };
+        Ok(Some(ClosePair { pair, estimate, shared_bands, diff: parts }))
+    }
+
+    fn cluster(
+        &mut self,
+        id: DocId,
+        limit: u64,
+        with_diff: bool,
+    ) -> Result<ClusterMembers, QueryError> {
+        let (key, source) = self.pairs.named(id)?;
+        let all = self.view.members(id)?;
+        let size = u64::try_from(all.len()).unwrap_or(u64::MAX).saturating_add(1);
+        let mut members = Vec::new();
+        for member in all.into_iter().take(usize::try_from(limit).unwrap_or(usize::MAX)) {
+            members.extend(self.pair(member, with_diff)?);
+        }
+        Ok(ClusterMembers { id: id.0, key, source, size, members })
+    }
+}

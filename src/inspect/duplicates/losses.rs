@@ -1,0 +1,127 @@
+//! Counts the removed documents of each group, by the group of their witnesses.
+//!
+//! One walk over the matches in the order of removed documents. Witnesses may be any earlier documents, so their groups
+//! are looked up in sorted batches: a block of a column is read once for the walk and once for each batch.
+
+use crate::inspect::groups::{Group, Groups, Total};
+use crate::sql::QueryError;
+use model::{DocId, Match, MatchKind, SourceId};
+use std::collections::BTreeMap;
+use store::{NumberBlock, View, system_fields};
+
+/// Removed documents of a batch that waits for the groups of witnesses, of 24 bytes each.
+const WAITING: usize = 1 << 18;
+/// Pairs of groups that are counted, at most, of some 60 bytes each.
+const PAIRS: usize = 1 << 20;
+
+/// Counts of removed documents: all, those with equal bytes, and bytes of text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Removed {
+    pub documents: u64,
+    pub exact: u64,
+    pub bytes: u64,
+}
+
+/// Removed documents by their group and that of their witness.
+pub(super) type PairCounts = BTreeMap<(Group, Group), Removed>;
+
+/// Counts what was removed from one source, or from all; `each` sees the matches.
+pub(super) fn pair_counts(
+    view: &View,
+    groups: &mut Groups<'_>,
+    only: Option<SourceId>,
+    mut each: impl FnMut(&Match),
+) -> Result<PairCounts, QueryError> {
+    let mut pairs = PairCounts::new();
+    let mut waiting: Vec<Waiting> = Vec::new();
+    let mut columns = Columns { view, only, block: None };
+    for matched in view.matched()? {
+        let (removed, _, found) = matched?;
+        if !found.is_duplicate() {
+            continue;
+        }
+        let Some(bytes) = columns.bytes(removed)? else { continue };
+        each(&found);
+        let exact = found.kind == MatchKind::Exact;
+        let group = groups.of(removed)?;
+        waiting.push(Waiting { witness: found.witness, group, exact, bytes });
+        if waiting.len() >= WAITING {
+            settle(groups, &mut waiting, &mut pairs)?;
+        }
+    }
+    settle(groups, &mut waiting, &mut pairs)?;
+    Ok(pairs)
+}
+
+/// What each group lost, summed over its pairs.
+pub(super) fn lost(pairs: &PairCounts) -> BTreeMap<Group, Total> {
+    let mut lost: BTreeMap<Group, Total> = BTreeMap::new();
+    for ((group, _), count) in pairs {
+        let lost = lost.entry(*group).or_default();
+        lost.documents += count.documents;
+        lost.bytes += count.bytes;
+    }
+    lost
+}
+
+/// A part as a share of the whole, from 0 to 1; 0 if the whole is 0.
+#[expect(clippy::cast_precision_loss, reason = "a share is shown with a few digits")]
+pub(super) fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+/// A removed document whose witness's group is not looked up yet.
+struct Waiting {
+    witness: DocId,
+    group: Group,
+    exact: bool,
+    bytes: u64,
+}
+
+fn settle(
+    groups: &mut Groups<'_>,
+    waiting: &mut Vec<Waiting>,
+    pairs: &mut PairCounts,
+) -> Result<(), QueryError> {
+    waiting.sort_unstable_by_key(|removed| removed.witness);
+    for Waiting { witness, group, exact, bytes } in waiting.drain(..) {
+        let pair = pairs.entry((group, groups.of(witness)?)).or_default();
+        pair.documents += 1;
+        pair.exact += u64::from(exact);
+        pair.bytes += bytes;
+        if pairs.len() > PAIRS {
+            return Err(QueryError::TooManyPairs { most: PAIRS });
+        }
+    }
+    Ok(())
+}
+
+/// The current block's columns: lengths of texts, and sources where only one source is counted.
+struct Columns<'a> {
+    view: &'a View,
+    only: Option<SourceId>,
+    block: Option<(u64, NumberBlock, Option<NumberBlock>)>,
+}
+
+impl Columns<'_> {
+    /// Bytes of a document's text; none where the document is not counted.
+    fn bytes(&mut self, document: DocId) -> Result<Option<u64>, QueryError> {
+        let number = document.block();
+        let (_, lengths, sources) = match &mut self.block {
+            Some(block) if block.0 == number => block,
+            place => {
+                *place = None;
+                let lengths = self.view.column_block(system_fields::BYTES, number)?;
+                let sources =
+                    self.only.map(|_| self.view.column_block(system_fields::SOURCE_OF, number));
+                place.insert((number, lengths, sources.transpose()?))
+            }
+        };
+        if let (Some(only), Some(sources)) = (self.only, sources)
+            && sources.source_of(document)? != only
+        {
+            return Ok(None);
+        }
+        Ok(Some(lengths.expect(system_fields::BYTES, document)?))
+    }
+}

@@ -1,0 +1,196 @@
+//! The matrix of duplicates: how many documents of each group were removed in favour of each group.
+
+use super::losses::{Removed, lost, pair_counts, share};
+use crate::inspect::groups::{Group, Groups, Total};
+use crate::sql::QueryError;
+use arrow::array::{ArrayRef, Float64Array, StringArray, UInt64Array};
+use arrow::datatypes::{Field, Schema};
+use arrow::record_batch::RecordBatch;
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use store::View;
+
+/// How many documents of each group were removed, and which group their witnesses are in.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct DuplicatesMatrix {
+    /// What the groups are by: `source`, a field, or a timestamp with its unit; several make a group together.
+    pub by: Vec<String>,
+    /// The one source whose documents are counted; absent: all. Witnesses are of any source.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// How many documents are counted, kept or not.
+    pub documents: u64,
+    /// Of these, exact and near duplicates.
+    pub removed: u64,
+    /// Every group of the counted documents, in the order of their values: the rows of the matrix.
+    pub groups: Vec<GroupLoss>,
+    /// The values of every group of a witness, in their order: the columns.
+    pub witness_groups: Vec<Vec<Option<String>>>,
+    /// Every pair of groups that there is, in the order of the rows and then of the columns.
+    pub cells: Vec<GroupPair>,
+}
+
+/// What duplicates take from a group.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct GroupLoss {
+    /// Its values, one for each of `by`; none where documents have none.
+    pub group: Vec<Option<String>>,
+    /// How many documents of it are stored, kept or not.
+    pub documents: u64,
+    /// Of these, exact and near duplicates.
+    pub removed: u64,
+    /// `removed / documents`.
+    pub share: f64,
+    /// UTF-8 bytes of the texts stored.
+    pub bytes: u64,
+    /// Of these, in duplicates.
+    pub removed_bytes: u64,
+    /// `removed_bytes / bytes`.
+    pub share_bytes: f64,
+}
+
+/// Duplicates of one group whose witnesses are in one group.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct GroupPair {
+    /// The values of the removed documents, one for each of `by`.
+    pub group: Vec<Option<String>>,
+    /// Those of their witnesses.
+    pub witness_group: Vec<Option<String>>,
+    /// Removed documents.
+    pub documents: u64,
+    /// Of these, those with equal raw bytes.
+    pub exact: u64,
+    /// UTF-8 bytes of their texts.
+    pub bytes: u64,
+    /// `documents` in the documents of their group.
+    pub share: f64,
+    /// `bytes` in the bytes of their group.
+    pub share_bytes: f64,
+}
+
+/// Duplicates by group, of all documents or of those of one source: from matches, columns and terms; no document is
+/// read.
+///
+/// # Errors
+/// [`QueryError::Store`], [`QueryError::NoGroups`], [`QueryError::NoUnit`] and [`QueryError::GroupedTwice`] for what
+/// cannot be counted by; [`QueryError::TooManyGroups`] and [`QueryError::TooManyPairs`]; [`QueryError::Store`] when a
+/// row cannot be read.
+pub fn duplicates_matrix(
+    view: &View,
+    by: &[String],
+    source: Option<&str>,
+) -> Result<DuplicatesMatrix, QueryError> {
+    let only = source.map(|name| view.expect_source(name)).transpose()?.map(|(id, _)| id);
+    let mut groups = Groups::by(view, by)?;
+    let totals = groups.totals(only)?;
+    let pairs = pair_counts(view, &mut groups, only, |_| ())?;
+    let lost = lost(&pairs);
+    let mut told = Vec::with_capacity(totals.len());
+    for group in groups.in_order(totals.keys().copied())? {
+        let total = totals.get(&group).copied().unwrap_or_default();
+        let lost = lost.get(&group).copied().unwrap_or_default();
+        told.push(GroupLoss {
+            group: groups.values(group)?,
+            documents: total.documents,
+            removed: lost.documents,
+            share: share(lost.documents, total.documents),
+            bytes: total.bytes,
+            removed_bytes: lost.bytes,
+            share_bytes: share(lost.bytes, total.bytes),
+        });
+    }
+    Ok(DuplicatesMatrix {
+        by: groups.names(),
+        source: source.map(str::to_owned),
+        documents: totals.values().map(|total| total.documents).sum(),
+        removed: lost.values().map(|lost| lost.documents).sum(),
+        groups: told,
+        witness_groups: groups
+            .in_order(pairs.keys().map(|(_, witness)| *witness).collect::<BTreeSet<_>>())?
+            .into_iter()
+            .map(|group| groups.values(group))
+            .collect::<Result<_, _>>()?,
+        cells: cells(&groups, &totals, pairs)?,
+    })
+}
+
+fn cells(
+    groups: &Groups<'_>,
+    totals: &BTreeMap<Group, Total>,
+    pairs: BTreeMap<(Group, Group), Removed>,
+) -> Result<Vec<GroupPair>, QueryError> {
+    let met: BTreeSet<Group> =
+        pairs.keys().flat_map(|(group, witness)| [*group, *witness]).collect();
+    let mut places = BTreeMap::new();
+    for (place, group) in groups.in_order(met)?.into_iter().enumerate() {
+        places.insert(group, (place, groups.values(group)?));
+    }
+    let mut found = Vec::with_capacity(pairs.len());
+    for ((group, witness), count) in pairs {
+        let total = totals.get(&group).copied().unwrap_or_default();
+        let (Some(group), Some(witness)) = (places.get(&group), places.get(&witness)) else {
+            continue;
+        };
+        let cell = GroupPair {
+            group: group.1.clone(),
+            witness_group: witness.1.clone(),
+            documents: count.documents,
+            exact: count.exact,
+            bytes: count.bytes,
+            share: share(count.documents, total.documents),
+            share_bytes: share(count.bytes, total.bytes),
+        };
+        found.push(((group.0, witness.0), cell));
+    }
+    found.sort_by_key(|(place, _)| *place);
+    Ok(found.into_iter().map(|(_, cell)| cell).collect())
+}
+
+impl DuplicatesMatrix {
+    /// The cells as a table: the values of the removed documents under the names of `by`, those of the witnesses under
+    /// these names with `witness_` before them, then the counts.
+    ///
+    /// # Errors
+    /// [`QueryError::Run`] when the table cannot be made.
+    pub fn to_record_batch(&self) -> Result<RecordBatch, QueryError> {
+        let mut columns: Vec<(String, ArrayRef)> = Vec::new();
+        let texts = |of: &dyn Fn(&GroupPair) -> Option<Option<String>>| -> ArrayRef {
+            Arc::new(self.cells.iter().map(|cell| of(cell).flatten()).collect::<StringArray>())
+        };
+        for (at, name) in self.by.iter().enumerate() {
+            columns.push((name.clone(), texts(&|cell| cell.group.get(at).cloned())));
+        }
+        for (at, name) in self.by.iter().enumerate() {
+            let witness = texts(&|cell| cell.witness_group.get(at).cloned());
+            columns.push((format!("witness_{name}"), witness));
+        }
+        let counts = |of: fn(&GroupPair) -> u64| -> ArrayRef {
+            Arc::new(UInt64Array::from_iter_values(self.cells.iter().map(of)))
+        };
+        let shares = |of: fn(&GroupPair) -> f64| -> ArrayRef {
+            Arc::new(Float64Array::from_iter_values(self.cells.iter().map(of)))
+        };
+        let counted = [
+            ("documents", counts(|cell| cell.documents)),
+            ("exact", counts(|cell| cell.exact)),
+            ("bytes", counts(|cell| cell.bytes)),
+            ("share", shares(|cell| cell.share)),
+            ("share_bytes", shares(|cell| cell.share_bytes)),
+        ];
+        columns.extend(counted.map(|(name, column)| (name.to_owned(), column)));
+        let values = 2 * self.by.len();
+        let field = |(at, (name, column)): (usize, &(String, ArrayRef))| {
+            Field::new(name, column.data_type().clone(), at < values)
+        };
+        let schema = Schema::new(columns.iter().enumerate().map(field).collect::<Vec<_>>());
+        let columns = columns.into_iter().map(|(_, column)| column).collect();
+        RecordBatch::try_new(Arc::new(schema), columns).map_err(QueryError::arrow)
+    }
+}

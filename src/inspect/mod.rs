@@ -1,0 +1,132 @@
+//! Reports on a corpus: what it holds, one document, samples, duplicates, contamination, snapshots, statistics, the card.
+//!
+//! Use it to name what methods of [`Corpus`](crate::Corpus) return. What dedup removed, and the stored documents most
+//! similar to a text that is not stored:
+//!
+//! ```
+//! use corpusdb::inspect::{SimilarOptions, SimilarTo};
+//!
+//! # use corpusdb::ingest::{Record, Records};
+//! # use corpusdb::{Context, Corpus, DedupMode, IngestOptions, Policy};
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let directory = tempfile::tempdir()?;
+//! # let path = directory.path().join("corpus");
+//! # Corpus::init(&path, &Policy::new(DedupMode::Witness, 0.8)?, &[])?;
+//! # let mut writer = Corpus::options().memory(64 << 20).threads(1).open_writer(&path)?;
+//! # let page = |n: u32| Record::new((0..20).map(|at| format!("w{} ", at * n)).collect::<String>()).with_key(n.to_string());
+//! # let (pages, options) = (Records::new("pages", (0..3).map(page)), IngestOptions::new("web"));
+//! # writer.ingest(pages, &options, &Context::new())?;
+//! let corpus = writer.corpus();
+//! let text: String = (0..21).map(|at| format!("W{} ", at * 2)).collect();
+//! let report = corpus.similar(SimilarTo::Text(&text), &SimilarOptions::default())?;
+//! let found = &report.found[0];
+//! assert_eq!((found.key.as_str(), found.jaccard, found.duplicate), ("2", 16.0 / 17.0, true));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! The report that a data card shows, [`Corpus::report`](crate::Corpus::report):
+//!
+//! ```
+//! use corpusdb::inspect::ReportOptions;
+//!
+//! # use corpusdb::ingest::{Record, Records};
+//! # use corpusdb::{Context, Corpus, DedupMode, IngestOptions, Policy};
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let directory = tempfile::tempdir()?;
+//! # let path = directory.path().join("corpus");
+//! # Corpus::init(&path, &Policy::new(DedupMode::Witness, 0.8)?, &[])?;
+//! # let mut writer = Corpus::options().memory(64 << 20).threads(1).open_writer(&path)?;
+//! # let page = |n: u32| Record::new(format!("page {n} of {n} pages")).with_key(format!("https://a.example/{n}"));
+//! # let (pages, options) = (Records::new("pages", (0..3).map(page)), IngestOptions::new("web"));
+//! # writer.ingest(pages, &options, &Context::new())?;
+//! let report = writer.corpus().report(&ReportOptions::default(), &Context::new())?;
+//! assert_eq!((report.sizes.kept.documents, report.domains.top[0].documents), (3, 3));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! `duplicates` is what dedup did, pair by pair, by cluster and in numbers; `snapshots` is what named moments hold and
+//! what changed between them (both count by `groups`); `contamination` has items of suites in numbers; `stats` is a corpus
+//! in numbers, `domains`, `provenance` and `timeline` say where its documents are from and how they came; `selection`
+//! counts what a condition selects; `show`, `sample` and `info` look at one document, at some, and at all; `card` gathers
+//! the report. Nothing here writes, and all of it reads one [`View`](crate::store::View).
+
+mod card;
+pub(crate) mod contamination;
+mod domains;
+pub(crate) mod duplicates;
+mod facade;
+mod fields;
+mod forecast;
+mod groups;
+mod info;
+mod misfits;
+mod policy_settings;
+mod provenance;
+mod sample;
+mod selection;
+mod show;
+mod signals;
+mod snapshots;
+mod stats;
+mod timeline;
+
+pub use card::{
+    About, ContaminationReport, CorpusReport, DuplicatesReport, Largest, Omitted, PlanReport,
+    Provenance, ReportCluster, ReportOptions, SampledDocument, Sizes, SourceMatrix, Spreads,
+    SuiteReported, is_programming_language,
+};
+pub use contamination::{
+    CheckedText, CheckedTexts, ReviewOptions, ReviewPair, ReviewPart, SuiteContamination,
+    SuiteSummary, TaintedSource,
+};
+pub(crate) use domains::domains;
+pub use domains::{DomainStats, Domains};
+pub use duplicates::{
+    CandidateSample, ClosePair, ClusterMembers, ClusterSizes, ClusterSource, DedupExplanation,
+    DedupSweep, DetectionLine, DiffPart, DocumentDuplicates, DuplicatesMatrix, DuplicatesOptions,
+    DuplicatesSummary, ExamplePair, FamilyBytes, GroupLoss, GroupPair, LargeCluster, PolicyChange,
+    RemovedCount, ShownBlocker, SimilarDocument, SimilarOptions, SimilarReport, SimilarTo,
+    Similarities, SimilarityBin, SimilarityQuartiles, SourceLoss, SourcePair, StoredBytes,
+    SweepLine, SweepOptions, SweepRemovals, explain_policy,
+};
+pub(crate) use duplicates::{
+    diff, diff_near, document_duplicates, duplicates_matrix, duplicates_summary, explain_dedup,
+    similar,
+};
+pub use fields::FieldSummary;
+pub(crate) use fields::fields;
+pub(crate) use forecast::forecast;
+pub use forecast::{FamilyForecast, FamilyGrowth, Forecast, HoursForecast, MemoryNeed};
+pub(crate) use info::info;
+pub use info::{
+    CommitInfo, DiskInfo, EpochInfo, FieldInfo, Info, SnapshotInfo, SourceInfo, StandingCount,
+    TokenizerInfo,
+};
+pub use misfits::MisfitExample;
+pub use policy_settings::{PolicySetting, policy_settings};
+pub(crate) use provenance::provenance;
+pub use provenance::{DateRange, LicenceCount};
+pub(crate) use sample::draw;
+pub use selection::Selection;
+pub(crate) use selection::selection;
+pub use show::{Cluster, Shown, ShownDocuments, ShownMatch, ShownTemplate};
+pub(crate) use show::{documents, show};
+pub use signals::SignalSummary;
+pub(crate) use signals::signals;
+pub use snapshots::{
+    ChangedDocument, ChangedDocuments, DocumentCounts, GroupChanges, LossCounts, SnapshotChanges,
+    SnapshotDetails, SnapshotDiff, SnapshotMoment, SnapshotSource,
+};
+pub(crate) use snapshots::{show_snapshot, snapshot_changes, snapshot_diff};
+pub use stats::{
+    ColumnStats, GroupStats, LengthBin, LengthStats, LossStats, MisfitStats, QualityExample,
+    QualityOptions, QualityReport, QualityRule, QualityScore, QualitySource, QualityThreshold,
+    RejectReasonGroup, RejectStats, SourceLengths, SourceSpread, Stats, StatsValue,
+};
+pub(crate) use stats::{
+    SourceLanguageCounts, group_counts, lengths, quality, reject_reasons, spread_by_source, stats,
+};
+pub(crate) use timeline::timeline;
+pub use timeline::{CommitStretch, Timeline};

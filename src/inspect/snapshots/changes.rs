@@ -1,0 +1,89 @@
+//! Walks over the documents whose state differs between two moments, each with what became of it.
+
+use super::moment::{Moment, SnapshotMoment};
+use super::reasons::{Loss, Reasons};
+use crate::sql::QueryError;
+use model::DocId;
+use roaring::RoaringTreemap;
+use store::View;
+
+/// What became of a document between two moments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Change {
+    /// The document came, and is kept.
+    Added,
+    /// The document was stored but not kept, and is kept.
+    KeptAgain,
+    /// The document was kept, and is not.
+    Removed(Loss),
+    /// The document came, and is not kept.
+    NotKept(Loss),
+}
+
+impl Change {
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Added => "added",
+            Self::KeptAgain => "kept_again",
+            Self::Removed(_) => "removed",
+            Self::NotKept(_) => "not_kept",
+        }
+    }
+
+    pub(super) const fn loss(self) -> Option<Loss> {
+        match self {
+            Self::Added | Self::KeptAgain => None,
+            Self::Removed(loss) | Self::NotKept(loss) => Some(loss),
+        }
+    }
+}
+
+/// Walks over the documents that changed, ascending. Holds a bit for each of them, and one for each kept document.
+pub(super) struct Changes<'a> {
+    from: SnapshotMoment,
+    to: SnapshotMoment,
+    /// The documents that the later moment keeps.
+    kept: RoaringTreemap,
+    documents: roaring::treemap::IntoIter,
+    reasons: Reasons<'a>,
+}
+
+impl<'a> Changes<'a> {
+    /// The changes from one moment to a later one.
+    pub(super) fn between(view: &'a View, from: Moment, to: Moment) -> Result<Self, QueryError> {
+        if from.told.commit > to.told.commit {
+            return Err(QueryError::Backwards {
+                from: from.told.name,
+                from_commit: from.told.commit,
+                to: to.told.name,
+                to_commit: to.told.commit,
+            });
+        }
+        let mut documents = from.kept ^ &to.kept;
+        let newcomers = from.told.documents..to.told.documents;
+        if !newcomers.is_empty() {
+            documents.insert_range(newcomers);
+        }
+        let reasons = Reasons::new(view, &to, DocId(from.told.documents))?;
+        let (from, to, kept) = (from.told, to.told, to.kept);
+        Ok(Self { from, to, kept, documents: documents.into_iter(), reasons })
+    }
+
+    /// The two moments.
+    pub(super) fn into_moments(self) -> (SnapshotMoment, SnapshotMoment) {
+        (self.from, self.to)
+    }
+
+    /// The next document that changed; none behind the last one.
+    pub(super) fn next_change(&mut self) -> Result<Option<(DocId, Change)>, QueryError> {
+        let Some(document) = self.documents.next().map(DocId) else { return Ok(None) };
+        let is_new = document.0 >= self.from.documents;
+        let change = match (is_new, self.kept.contains(document.0)) {
+            (true, true) => Change::Added,
+            (false, true) => Change::KeptAgain,
+            (true, false) => Change::NotKept(self.reasons.of(document)?),
+            (false, false) => Change::Removed(self.reasons.of(document)?),
+        };
+        Ok(Some((document, change)))
+    }
+}

@@ -1,0 +1,159 @@
+//! Counts what changed from one moment to a later one, in all and by group.
+
+use super::changes::{Change, Changes};
+use super::counts::{DocumentCounts, DocumentSizes, Sum};
+use super::moment::{Moment, SnapshotMoment};
+use super::reasons::{Reason, reason_name};
+use crate::inspect::groups::{Group, Groups};
+use crate::sql::QueryError;
+use model::Standing;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use store::View;
+
+/// What changed from one state to a later one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct SnapshotDiff {
+    /// The earlier state.
+    pub earlier: SnapshotMoment,
+    /// The later one.
+    pub later: SnapshotMoment,
+    /// How documents are grouped: by `source`, or by fields with commas between them, with the values that they have
+    /// today, with ` / ` between them.
+    pub by: String,
+    /// All changes.
+    #[serde(flatten)]
+    pub all: SnapshotChanges,
+    /// The changes of each group that has any; they sum up to all.
+    pub groups: Vec<GroupChanges>,
+}
+
+/// Changes of a group.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct GroupChanges {
+    /// The source, or the value of the field; `(none)` for documents without one.
+    pub group: String,
+    /// Its changes.
+    #[serde(flatten)]
+    pub changes: SnapshotChanges,
+}
+
+/// Documents by what changed. Kept later = kept earlier - `removed` + `kept_again` + `added`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct SnapshotChanges {
+    /// New documents that are kept.
+    pub added: DocumentCounts,
+    /// Stored documents that were not kept and now are.
+    pub kept_again: DocumentCounts,
+    /// Documents that were kept and no longer are.
+    pub removed: DocumentCounts,
+    /// The same by reason.
+    pub removed_by: Vec<LossCounts>,
+    /// New documents that are not kept.
+    pub not_kept: DocumentCounts,
+    /// The same by reason.
+    pub not_kept_by: Vec<LossCounts>,
+}
+
+/// Documents that are not kept for one reason.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct LossCounts {
+    /// `exact`, `near`, `superseded`, `empty`, `blocked`, `removed`, or `unknown` if the reason is no longer stored.
+    pub reason: &'static str,
+    /// Their counts.
+    #[serde(flatten)]
+    pub counts: DocumentCounts,
+}
+
+#[derive(Default)]
+struct Sums {
+    added: Sum,
+    kept_again: Sum,
+    removed: Sum,
+    removed_by: BTreeMap<Reason, Sum>,
+    not_kept: Sum,
+    not_kept_by: BTreeMap<Reason, Sum>,
+}
+
+/// What changed from the snapshot `from` to the snapshot `to`, or to the present moment, by source or by fields with
+/// commas between them; a timestamp may have a unit behind it, as in `published:month`.
+///
+/// # Errors
+/// [`QueryError::Backwards`] when `to` is the earlier one; [`QueryError::NoGroups`], [`QueryError::NoUnit`],
+/// [`QueryError::GroupedTwice`], [`QueryError::TooManyGroups`];
+/// [`QueryError::Store`] for a snapshot that there is not, or when rows cannot be read.
+pub fn snapshot_diff(
+    view: &View,
+    from: &str,
+    to: Option<&str>,
+    by: Option<&str>,
+) -> Result<SnapshotDiff, QueryError> {
+    let names: Vec<String> = by.iter().flat_map(|by| by.split(',')).map(str::to_owned).collect();
+    let mut groups = Groups::by(view, &names)?;
+    let mut sizes = DocumentSizes::new(view);
+    let from = Moment::named(view, Some(from))?;
+    let mut changes = Changes::between(view, from, Moment::named(view, to)?)?;
+    let mut all = Sums::default();
+    let mut of_groups: BTreeMap<Group, Sums> = BTreeMap::new();
+    while let Some((document, change)) = changes.next_change()? {
+        let size = sizes.of(document)?;
+        let of_group = of_groups.entry(groups.of(document)?).or_default();
+        for sums in [&mut all, of_group] {
+            match change {
+                Change::Added => sums.added.add(&size),
+                Change::KeptAgain => sums.kept_again.add(&size),
+                Change::Removed(loss) => {
+                    sums.removed.add(&size);
+                    sums.removed_by.entry(loss.reason).or_default().add(&size);
+                }
+                Change::NotKept(loss) => {
+                    sums.not_kept.add(&size);
+                    sums.not_kept_by.entry(loss.reason).or_default().add(&size);
+                }
+            }
+        }
+    }
+    let mut told = Vec::with_capacity(of_groups.len());
+    for group in groups.in_order(of_groups.keys().copied())? {
+        let changes = of_groups.get(&group).map(|sums| sums.changes(view)).unwrap_or_default();
+        told.push(GroupChanges { group: groups.label(group)?, changes });
+    }
+    let (earlier, later) = changes.into_moments();
+    Ok(SnapshotDiff {
+        earlier,
+        later,
+        by: groups.names().join(","),
+        all: all.changes(view),
+        groups: told,
+    })
+}
+
+impl Sums {
+    fn changes(&self, view: &View) -> SnapshotChanges {
+        let by = |sums: &BTreeMap<Reason, Sum>| {
+            // None is the first of the map, and the last that is told.
+            let reasons = Standing::ALL.into_iter().map(Some).chain([None]);
+            let of = |reason| {
+                let counts = sums.get(&reason)?.counts(view);
+                Some(LossCounts { reason: reason_name(reason), counts })
+            };
+            reasons.filter_map(of).collect()
+        };
+        SnapshotChanges {
+            added: self.added.counts(view),
+            kept_again: self.kept_again.counts(view),
+            removed: self.removed.counts(view),
+            removed_by: by(&self.removed_by),
+            not_kept: self.not_kept.counts(view),
+            not_kept_by: by(&self.not_kept_by),
+        }
+    }
+}

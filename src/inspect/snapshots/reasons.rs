@@ -1,0 +1,88 @@
+//! Finds why a document was not kept at a moment, by the decisions up to then.
+
+use super::moment::Moment;
+use crate::sql::QueryError;
+use model::{CommitSeq, DocId, Generation, Match, Standing};
+use store::{BlockStandings, MatchIter, View};
+
+/// The standing for which a document was not kept; none: what said it is gone, or was taken back since.
+pub(in crate::inspect) type Reason = Option<Standing>;
+
+/// The word for a reason in reports and JSON.
+pub(super) fn reason_name(reason: Reason) -> &'static str {
+    reason.map_or("unknown", Standing::name)
+}
+
+/// Why a document was not kept, with the witness or successor that is the reason, where there is one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::inspect) struct Loss {
+    pub(in crate::inspect) reason: Reason,
+    pub(in crate::inspect) other: Option<DocId>,
+}
+
+/// Gives the reason why a document was not kept, for documents in ascending order.
+///
+/// A witness or successor is the one at the snapshot: the newest row until then counts. Removal, blocks and emptiness
+/// leave no row: their state is taken from the last moment of the same policy, which is now, or when another policy
+/// took over.
+pub(in crate::inspect) struct Reasons<'a> {
+    view: &'a View,
+    at: (Generation, CommitSeq),
+    /// From this document on, matches are read one after another: those of newcomers.
+    newcomers: DocId,
+    matches: MatchIter<'a>,
+    next: Option<(DocId, Match)>,
+    /// The view under the policy of the moment.
+    under: View,
+    standings: Option<(u64, BlockStandings)>,
+}
+
+impl<'a> Reasons<'a> {
+    /// The reasons at `moment`. Documents stored before `newcomers` are looked up one by one, since few of them are
+    /// asked about.
+    pub(in crate::inspect) fn new(
+        view: &'a View,
+        moment: &Moment,
+        newcomers: DocId,
+    ) -> Result<Self, QueryError> {
+        let matches = view.matched_at(moment.at(), newcomers.0..moment.told.documents)?;
+        let under = view.with_policy(view.policy().clone(), moment.generation);
+        let at = moment.at();
+        Ok(Self { view, at, newcomers, matches, next: None, under, standings: None })
+    }
+
+    pub(in crate::inspect) fn of(&mut self, document: DocId) -> Result<Loss, QueryError> {
+        let matched = match document < self.newcomers {
+            true => self.view.match_at(self.at, document)?,
+            false => self.of_newcomer(document)?,
+        };
+        if let Some(found) = matched {
+            return Ok(Loss { reason: Some(found.kind.standing()), other: Some(found.witness) });
+        }
+        let is_without_match = |standing: &Standing| {
+            use Standing::{Blocked, Empty, Purged, Removed};
+            matches!(standing, Blocked | Empty | Purged | Removed)
+        };
+        Ok(Loss { reason: self.standing(document)?.filter(is_without_match), other: None })
+    }
+
+    fn of_newcomer(&mut self, document: DocId) -> Result<Option<Match>, QueryError> {
+        while self.next.is_none_or(|(at, _)| at < document) {
+            let Some(row) = self.matches.next().transpose()? else {
+                self.next = None;
+                return Ok(None);
+            };
+            self.next = Some((row.0, row.2));
+        }
+        Ok(self.next.filter(|(at, _)| *at == document).map(|(_, found)| found))
+    }
+
+    fn standing(&mut self, document: DocId) -> Result<Option<Standing>, QueryError> {
+        let block = document.block();
+        let standings = match &mut self.standings {
+            Some((known, standings)) if *known == block => standings,
+            place => &mut place.insert((block, self.under.block_standings(block)?)).1,
+        };
+        Ok(standings.of(document.slot()))
+    }
+}

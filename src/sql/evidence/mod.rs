@@ -1,0 +1,14 @@
+//! Evidence of suites: which items of evaluation suites documents have, and for which documents a rule holds.
+//!
+//! The store has which n-grams each text shares with a suite. `weighed` weighs these: it leaves out n-grams that are
+//! common in the kept documents of the examined moment, so that no order of commits and no earlier moment changes the
+//! result. `found` makes evidence of them for documents, `verdicts` lists the documents that a rule holds for.
+
+mod found;
+mod verdicts;
+mod weighed;
+
+pub use found::ItemEvidence;
+pub(crate) use found::{Worst, document_evidence, each_evidence, suite_evidence};
+pub(crate) use verdicts::{contaminated, verdicts};
+pub(crate) use weighed::{Weighed, Whose};

@@ -1,0 +1,141 @@
+//! Weighs the n-grams of a suite: common ones count for nothing, and items that a reviewer rejected are marked.
+
+use crate::sql::error::QueryError;
+use model::{DocId, Sightings, SuiteId, SuiteVerdict, hash64, text_hash};
+use roaring::RoaringTreemap;
+use std::collections::{BTreeMap, BTreeSet};
+use store::{SuiteRecord, VerdictSubject, View};
+use text::contamination::{CommonGrams, ContaminationRule, Evidence, SuiteIndex};
+
+/// Estimated bytes that an n-gram takes while evidence is made.
+const GRAM_BYTES: u64 = 80;
+const TEXT_BYTES: u64 = 20;
+const VERDICT_BYTES: u64 = 64;
+
+/// The text whose n-grams are examined.
+#[derive(Clone, Copy)]
+pub(crate) enum Whose<'t> {
+    Document(DocId),
+    Text(&'t str),
+}
+
+/// A suite with the weights of its n-grams and the names of its items.
+pub(crate) struct Weighed<'v> {
+    view: &'v View,
+    pub(crate) suite: SuiteId,
+    pub(crate) record: SuiteRecord,
+    index: SuiteIndex,
+    /// N-grams and short questions that are too common to count.
+    pub(crate) common: u64,
+    items: BTreeMap<u32, ItemName>,
+    verdicts: BTreeMap<VerdictSubject, SuiteVerdict>,
+}
+
+/// What reviewers decided about one text.
+pub(crate) struct Decided<'w> {
+    verdicts: &'w BTreeMap<VerdictSubject, SuiteVerdict>,
+    hash: [u8; 16],
+}
+
+impl Decided<'_> {
+    pub(crate) fn of(&self, item: u32) -> Option<SuiteVerdict> {
+        self.verdicts.get(&(self.hash, item)).copied()
+    }
+}
+
+#[derive(Clone)]
+pub(crate) struct ItemName {
+    pub(crate) id: String,
+    pub(crate) is_weak: bool,
+}
+
+impl<'v> Weighed<'v> {
+    /// Weighs by what is common in `kept`, the documents kept now or in a snapshot.
+    pub(crate) fn among(
+        view: &'v View,
+        (suite, record): (SuiteId, &SuiteRecord),
+        rule: &ContaminationRule,
+        kept: &RoaringTreemap,
+    ) -> Result<Self, QueryError> {
+        let (bytes, most) = (u64::from(record.grams) * GRAM_BYTES, view.query_memory() as u64);
+        if bytes > most {
+            return Err(QueryError::Suites { suite: record.name.clone(), bytes, most });
+        }
+        let mut index =
+            SuiteIndex::of(view.suite_grams(suite)?, (record.items, record.grams), |hash, why| {
+                View::corrupt_gram(suite, hash, why)
+            })?;
+        let mut counted = 0;
+        if let Some(common) = common(view, (suite, &record.name, index.grams()), rule, kept)? {
+            index.ignore_common(&common);
+            counted = (0..index.grams()).filter(|gram| common.has_gram(*gram)).count() as u64;
+            counted += common.whole() as u64;
+        }
+        let mut verdicts = BTreeMap::new();
+        for row in view.verdicts(suite)? {
+            let (of, verdict) = row?;
+            verdicts.insert(of, verdict);
+            let bytes = bytes + verdicts.len() as u64 * VERDICT_BYTES;
+            if bytes > most {
+                return Err(QueryError::Suites { suite: record.name.clone(), bytes, most });
+            }
+        }
+        let (record, common) = (record.clone(), counted);
+        Ok(Self { view, suite, record, index, common, items: BTreeMap::new(), verdicts })
+    }
+
+    /// What reviewers decided about a text, by item. Reads nothing where no decision is stored.
+    pub(crate) fn decided(&self, whose: Whose<'_>) -> Result<Decided<'_>, QueryError> {
+        let hash = match whose {
+            _ if self.verdicts.is_empty() => [0; 16],
+            Whose::Document(document) => self.view.expect_header(document)?.raw,
+            Whose::Text(text) => text_hash(text),
+        };
+        Ok(Decided { verdicts: &self.verdicts, hash })
+    }
+
+    pub(crate) fn evidence(&self, found: &Sightings) -> Vec<Evidence> {
+        self.index.evidence(found)
+    }
+
+    /// The name of an item, and whether the item lacks an answer.
+    pub(crate) fn item(&mut self, item: u32) -> Result<ItemName, QueryError> {
+        if let Some(known) = self.items.get(&item) {
+            return Ok(known.clone());
+        }
+        let found = self.view.suite_item(self.suite, item)?.unwrap_or_default();
+        let name = ItemName { is_weak: found.is_weak(), id: found.id };
+        self.items.insert(item, name.clone());
+        Ok(name)
+    }
+}
+
+/// N-grams that are common in the texts of kept documents; none where there are too few documents, or sources.
+fn common(
+    view: &View,
+    (suite, name, grams): (SuiteId, &str, u32),
+    rule: &ContaminationRule,
+    kept: &RoaringTreemap,
+) -> Result<Option<CommonGrams>, QueryError> {
+    let enough = kept.len() >= u64::from(rule.common_documents);
+    if !enough || view.sources().count() < rule.common_sources as usize {
+        return Ok(None);
+    }
+    let mut common = CommonGrams::new(rule.common_documents, rule.common_sources, grams);
+    // A set, since where no duplicates are removed, very many documents may have one text.
+    let mut texts = BTreeSet::new();
+    for row in view.all_sightings(suite)? {
+        let (document, found) = row?;
+        if !kept.contains(document.0) {
+            continue;
+        }
+        let header = view.expect_header(document)?;
+        let is_copy = !texts.insert(hash64(&header.raw));
+        let (bytes, most) = (texts.len() as u64 * TEXT_BYTES, view.query_memory() as u64);
+        if bytes > most {
+            return Err(QueryError::Suites { suite: name.to_owned(), bytes, most });
+        }
+        common.count(header.source, &found, is_copy);
+    }
+    Ok(Some(common))
+}

@@ -1,0 +1,98 @@
+//! A memory pool for one query that always leaves room to merge what a sort holds.
+
+use datafusion::common::resources_datafusion_err;
+use datafusion::error::Result;
+use datafusion::execution::memory_pool::{
+    FairSpillPool, MemoryConsumer, MemoryLimit, MemoryPool, MemoryReservation,
+};
+use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// The engine's name for the buffer of a sort, before the number of its partition.
+const SORT: &str = "ExternalSorter[";
+
+/// Equal shares for all consumers, and a smaller one for sorts.
+///
+/// A sort that has filled its share merges what it holds before it spills. For that it copies rows and their keys, all
+/// batches at once: about as much again, a third more when texts are of uneven lengths. The engine asks for these bytes
+/// on top of the share, and fails where the share is all there is.
+#[derive(Debug)]
+pub(crate) struct Shares {
+    fair: FairSpillPool,
+    bytes: usize,
+    /// Sorts that run.
+    sorts: AtomicUsize,
+}
+
+impl Shares {
+    pub(crate) fn new(bytes: usize) -> Self {
+        Self { fair: FairSpillPool::new(bytes), bytes, sorts: AtomicUsize::new(0) }
+    }
+
+    /// Bytes that each sort may gather.
+    fn of_a_sort(&self) -> usize {
+        let sorts = self.sorts.load(Ordering::Relaxed).max(1);
+        (self.bytes / 8).saturating_mul(3) / sorts
+    }
+}
+
+fn sorts(consumer: &MemoryConsumer) -> bool {
+    consumer.can_spill() && consumer.name().starts_with(SORT)
+}
+
+impl MemoryPool for Shares {
+    fn name(&self) -> &str {
+        self.fair.name()
+    }
+
+    fn register(&self, consumer: &MemoryConsumer) {
+        if sorts(consumer) {
+            self.sorts.fetch_add(1, Ordering::Relaxed);
+        }
+        self.fair.register(consumer);
+    }
+
+    fn unregister(&self, consumer: &MemoryConsumer) {
+        if sorts(consumer) {
+            self.sorts.fetch_sub(1, Ordering::Relaxed);
+        }
+        self.fair.unregister(consumer);
+    }
+
+    fn grow(&self, reservation: &MemoryReservation, additional: usize) {
+        self.fair.grow(reservation, additional);
+    }
+
+    fn shrink(&self, reservation: &MemoryReservation, shrink: usize) {
+        self.fair.shrink(reservation, shrink);
+    }
+
+    fn try_grow(&self, reservation: &MemoryReservation, additional: usize) -> Result<()> {
+        let held = reservation.size();
+        // A sort that holds nothing cannot spill: it may take one batch of any size.
+        if held > 0
+            && sorts(reservation.consumer())
+            && held.saturating_add(additional) > self.of_a_sort()
+        {
+            return Err(resources_datafusion_err!(
+                "a sort holds {held} bytes and asks for {additional} more of {}",
+                self.of_a_sort()
+            ));
+        }
+        self.fair.try_grow(reservation, additional)
+    }
+
+    fn reserved(&self) -> usize {
+        self.fair.reserved()
+    }
+
+    fn memory_limit(&self) -> MemoryLimit {
+        self.fair.memory_limit()
+    }
+}
+
+impl fmt::Display for Shares {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.fair.fmt(f)
+    }
+}

@@ -1,0 +1,206 @@
+//! Runs one statement on a thread of its own, which sends the caller batches as the engine makes them.
+
+use super::metered::metered;
+use super::query::SqlQuery;
+use super::session::Asked;
+use super::stop::stopped_by;
+use super::{catalogue, functions, runtime, session};
+use crate::sql::error::QueryError;
+use arrow::datatypes::SchemaRef;
+use arrow::error::ArrowError;
+use arrow::record_batch::{RecordBatch, RecordBatchIterator, RecordBatchReader};
+use datafusion::execution::SendableRecordBatchStream;
+use datafusion::execution::session_state::SessionState;
+use datafusion::logical_expr::LogicalPlan;
+use datafusion::physical_plan::{ExecutionPlan, execute_stream, execute_stream_partitioned};
+use futures::StreamExt;
+use model::Interrupt;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::Duration;
+use store::View;
+
+/// Batches that wait between the engine and the caller.
+const QUEUE: usize = 2;
+/// How often a caller that waits for rows looks whether a stop was requested.
+const TICK: Duration = Duration::from_millis(20);
+
+/// The answer to a statement: its columns, known at once, and its rows, batch by batch as the engine makes them. It
+/// ends with the last batch or with an error. Dropping it earlier ends the query, once the engine has made its current
+/// batch.
+pub struct Rows {
+    schema: SchemaRef,
+    batches: Option<Receiver<RecordBatch>>,
+    driver: Option<runtime::Started<()>>,
+    interrupt: Interrupt,
+}
+
+impl Rows {
+    /// The columns, also of an answer without rows.
+    #[must_use]
+    pub fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    /// The rows as Arrow's writers and [`Records::batches`](crate::ingest::Records::batches) take them.
+    #[must_use]
+    pub fn into_reader(self) -> impl RecordBatchReader + Send + 'static {
+        let schema = self.schema();
+        let external = |error| ArrowError::ExternalError(Box::new(error));
+        RecordBatchIterator::new(self.map(move |batch| batch.map_err(external)), schema)
+    }
+}
+
+impl Iterator for Rows {
+    type Item = Result<RecordBatch, QueryError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match next(self.batches.as_ref()?, &self.interrupt) {
+            Ok(Some(batch)) => return Some(Ok(batch)),
+            Ok(None) => self.batches = None,
+            Err(error) => {
+                self.batches = None;
+                return Some(Err(error));
+            }
+        }
+        runtime::join(self.driver.take()?).err().map(Err)
+    }
+}
+
+/// The next thing that the thread sends; none when nothing more comes.
+fn next<T>(from: &Receiver<T>, interrupt: &Interrupt) -> Result<Option<T>, QueryError> {
+    loop {
+        match from.recv_timeout(TICK) {
+            Ok(sent) => return Ok(Some(sent)),
+            Err(RecvTimeoutError::Disconnected) => return Ok(None),
+            Err(RecvTimeoutError::Timeout) => interrupt.check()?,
+        }
+    }
+}
+
+impl Drop for Rows {
+    fn drop(&mut self) {
+        // The thread sees that its receiver is gone; once it has ended, nothing of the query runs behind the caller's
+        // back.
+        self.batches = None;
+        if let Some(driver) = self.driver.take() {
+            let _ = runtime::join(driver);
+        }
+    }
+}
+
+impl std::fmt::Debug for Rows {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Rows").field("schema", &self.schema).finish_non_exhaustive()
+    }
+}
+
+/// Runs one SELECT (or WITH, or EXPLAIN) over the tables of `view`. Without ORDER BY, rows of a
+/// plain scan of `documents` come in the order of their ids. `SHOW TABLES` lists the tables, `DESCRIBE t`
+/// the columns of one, `SHOW FUNCTIONS` the functions (docs/reference/sql.md has them all).
+///
+/// A quarter of the memory that the view was opened with bounds what sorts, joins and aggregates hold;
+/// they spill to temporary files, or fail. It blocks until the statement is planned, and its rows block until there are
+/// some; do not call it on a thread that drives an async runtime.
+///
+/// Once the stop of `query` is asked for, what is waited for ends within moments, and the engine with the batch that any
+/// part of it is at.
+///
+/// # Errors
+/// [`QueryError`]: a statement that is not a query or cannot be planned; [`QueryError::Interrupted`];
+/// [`QueryError::Store`] for a snapshot that there is not, with those that there are. What fails while it runs comes as
+/// a row would.
+pub fn sql(view: &View, query: impl Into<SqlQuery>) -> Result<Rows, QueryError> {
+    let (view, query) = (view.clone(), query.into());
+    let interrupt = query.interrupt.clone();
+    let (columns, schema) = sync_channel(1);
+    let (sender, batches) = sync_channel(QUEUE);
+    let driver = runtime::start(async move {
+        let statement = match session::parse(&query.text)? {
+            Asked::Rows(statement) => statement,
+            Asked::Tables => return one(catalogue::tables()?, &columns, &sender),
+            Asked::Functions => return one(functions::table(&view)?, &columns, &sender),
+            Asked::Columns(table) => {
+                return one(catalogue::columns(&view, &table)?, &columns, &sender);
+            }
+        };
+        let state = session::session_with(&view, &query)?;
+        let plan = session::plan(&state, statement, &query).await?;
+        let (schema, streams) = start(state, &plan, &query.interrupt).await?;
+        if columns.send(schema).is_ok() {
+            give(streams, &sender).await?;
+        }
+        Ok(())
+    })?;
+    match next(&schema, &interrupt)? {
+        Some(schema) => {
+            Ok(Rows { schema, batches: Some(batches), driver: Some(driver), interrupt })
+        }
+        // The thread ended before it sent columns: its error says why.
+        None => Err(runtime::join(driver).err().unwrap_or(QueryError::Panicked)),
+    }
+}
+
+/// An answer of one batch.
+fn one(
+    batch: RecordBatch,
+    columns: &SyncSender<SchemaRef>,
+    to: &SyncSender<RecordBatch>,
+) -> Result<(), QueryError> {
+    if columns.send(batch.schema()).is_ok() {
+        let _ = to.send(batch);
+    }
+    Ok(())
+}
+
+/// Runs an optimised plan to its end; stops early when the receiver is gone.
+pub(crate) async fn run(
+    state: SessionState,
+    plan: &LogicalPlan,
+    to: &SyncSender<RecordBatch>,
+) -> Result<(), QueryError> {
+    let (_, streams) = start(state, plan, &Interrupt::default()).await?;
+    give(streams, to).await
+}
+
+/// The columns of an optimised plan, and the streams that give its rows one after the other.
+async fn start(
+    mut state: SessionState,
+    plan: &LogicalPlan,
+    interrupt: &Interrupt,
+) -> Result<(SchemaRef, Vec<SendableRecordBatchStream>), QueryError> {
+    session::size_batches(&mut state, plan);
+    let physical =
+        state.query_planner().create_physical_plan(plan, &state).await.map_err(QueryError::run)?;
+    let physical = metered(physical, session::value_limit(&state)).map_err(QueryError::run)?;
+    let physical = stopped_by(physical, interrupt).map_err(QueryError::run)?;
+    let schema = physical.schema();
+    let context = Arc::new(session::context(&state));
+    // Partitions of a scan are runs of ids: reading one after the other keeps the order. Where rows are dealt out by
+    // hash there is no order to keep, and all partitions must be read together.
+    let streams = if deals_out(&physical) {
+        vec![execute_stream(physical, context).map_err(QueryError::run)?]
+    } else {
+        execute_stream_partitioned(physical, context).map_err(QueryError::run)?
+    };
+    Ok((schema, streams))
+}
+
+async fn give(
+    streams: Vec<SendableRecordBatchStream>,
+    to: &SyncSender<RecordBatch>,
+) -> Result<(), QueryError> {
+    for mut stream in streams {
+        while let Some(batch) = stream.next().await {
+            let batch = batch.map_err(QueryError::run)?;
+            if batch.num_rows() > 0 && to.send(batch).is_err() {
+                return Ok(());
+            }
+        }
+    }
+    Ok(())
+}
+
+fn deals_out(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    plan.name() == "RepartitionExec" || plan.children().into_iter().any(deals_out)
+}
