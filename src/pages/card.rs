@@ -186,7 +186,7 @@ struct LossRow {
 type LossCountFn = fn(&LossStats) -> u64;
 
 /// The standings of documents, in the order in which they are drawn.
-const STANDINGS: [(&str, LossCountFn); 8] = [
+const STANDINGS: [(&str, LossCountFn); 9] = [
     ("kept", |it| it.kept),
     ("exact duplicates", |it| it.exact),
     ("near duplicates", |it| it.near),
@@ -194,10 +194,8 @@ const STANDINGS: [(&str, LossCountFn); 8] = [
     ("removed", |it| it.removed),
     ("blocked", |it| it.blocked),
     ("empty", |it| it.empty),
-    ("purged and others", |it| {
-        let known = [it.kept, it.exact, it.near, it.superseded, it.removed, it.blocked, it.empty];
-        it.documents.saturating_sub(known.iter().sum())
-    }),
+    ("purged", |it| it.purged),
+    ("others", |it| it.unknown),
 ];
 
 fn losses(report: &CorpusReport) -> LossesSection<'_> {

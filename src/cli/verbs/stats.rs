@@ -259,13 +259,14 @@ fn print_losses(losses: &[LossStats], out: &mut Output) {
     out.line("\nnot kept:");
     // Reasons that no source has are left out.
     type Count = fn(&LossStats) -> u64;
-    let kinds: [(&str, Count); 7] = [
+    let kinds: [(&str, Count); 8] = [
         ("exact", |it| it.exact),
         ("near", |it| it.near),
         ("superseded", |it| it.superseded),
         ("removed", |it| it.removed),
         ("blocked", |it| it.blocked),
         ("empty", |it| it.empty),
+        ("purged", |it| it.purged),
         ("unknown", |it| it.unknown),
     ];
     let kinds = kinds.into_iter().filter(|(_, count)| losses.iter().any(|it| count(it) > 0));

@@ -12,7 +12,7 @@ const SUITES: usize = 40;
 const NAMED: usize = 12;
 
 /// Evaluation suites and how much of them is in the corpus.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ContaminationReport {

@@ -156,6 +156,14 @@ pub(crate) fn report(
         true => samples(corpora, &of_epoch.unwrap_or(kept), (options.samples, options.seed))?,
         false => Vec::new(),
     };
+    let contamination = match contaminated(view) {
+        Ok(found) => found,
+        Err(error) if matches!(error.origin(), Some(QueryError::Suites { .. })) => {
+            omitted.push(Omitted { part: "contamination", why: error.to_string() });
+            ContaminationReport::default()
+        }
+        Err(error) => return Err(error),
+    };
     let (snapshots, snapshots_left_out) = snapshots(view)?;
     Ok(CorpusReport {
         name: name.to_owned(),
@@ -172,7 +180,7 @@ pub(crate) fn report(
         losses: largest(stats.losses, LOSSES),
         rejects: largest(stats.rejects, REASONS),
         duplicates,
-        contamination: contaminated(view)?,
+        contamination,
         provenance,
         samples,
         seed: options.seed,

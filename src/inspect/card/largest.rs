@@ -79,6 +79,7 @@ impl Summed for LossStats {
         self.superseded += other.superseded;
         self.removed += other.removed;
         self.blocked += other.blocked;
+        self.purged += other.purged;
         self.empty += other.empty;
         self.unknown += other.unknown;
         let rate = |part: u64| part as f64 / self.documents.max(1) as f64;

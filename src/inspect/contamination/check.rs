@@ -49,10 +49,13 @@ impl<'v> TextCheck<'v> {
         rule: ContaminationRule,
     ) -> Result<Self, QueryError> {
         let kept = view.kept()?;
-        let weighed = |(suite, record): &(SuiteId, _)| {
-            Ok((*suite, Weighed::among(view, (*suite, record), &rule, &kept)?))
-        };
-        let suites = view.suites()?.iter().map(weighed).collect::<Result<_, QueryError>>()?;
+        let mut held = 0;
+        let mut suites = Vec::new();
+        for (suite, record) in &view.suites()? {
+            let weighed = Weighed::beside(view, (*suite, record), &rule, &kept, held)?;
+            held += weighed.bytes();
+            suites.push((*suite, weighed));
+        }
         let scratch = SeedScratch::default();
         Ok(Self { suites, seeds, rule, scratch, counts: CheckedTexts::default() })
     }

@@ -66,7 +66,7 @@ pub struct SnapshotChanges {
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct LossCounts {
-    /// `exact`, `near`, `superseded`, `empty`, `blocked`, `removed`, or `unknown` if the reason is no longer stored.
+    /// `exact`, `near`, `superseded`, `empty`, `blocked`, `removed`, `purged`, or `unknown` if the reason is no longer stored.
     pub reason: &'static str,
     /// Their counts.
     #[serde(flatten)]

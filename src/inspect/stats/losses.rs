@@ -31,6 +31,8 @@ pub struct LossStats {
     pub blocked: u64,
     /// Those without words.
     pub empty: u64,
+    /// Those that were erased.
+    pub purged: u64,
     /// Those that a snapshot does not keep for a reason that no longer holds.
     pub unknown: u64,
     /// `exact` as a share of the documents.
@@ -91,7 +93,8 @@ impl LossStats {
             Some(Standing::Removed) => &mut self.removed,
             Some(Standing::Blocked) => &mut self.blocked,
             Some(Standing::Empty) => &mut self.empty,
-            Some(Standing::Purged) | None => &mut self.unknown,
+            Some(Standing::Purged) => &mut self.purged,
+            None => &mut self.unknown,
         };
         *place += 1;
     }

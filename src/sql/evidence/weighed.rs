@@ -53,11 +53,23 @@ impl<'v> Weighed<'v> {
     /// Weighs by what is common in `kept`, the documents kept now or in a snapshot.
     pub(crate) fn among(
         view: &'v View,
-        (suite, record): (SuiteId, &SuiteRecord),
+        suite: (SuiteId, &SuiteRecord),
         rule: &ContaminationRule,
         kept: &RoaringTreemap,
     ) -> Result<Self, QueryError> {
-        let (bytes, most) = (u64::from(record.grams) * GRAM_BYTES, view.query_memory() as u64);
+        Self::beside(view, suite, rule, kept, 0)
+    }
+
+    /// As [`among`](Self::among), beside other suites that hold `held` bytes.
+    pub(crate) fn beside(
+        view: &'v View,
+        (suite, record): (SuiteId, &SuiteRecord),
+        rule: &ContaminationRule,
+        kept: &RoaringTreemap,
+        held: u64,
+    ) -> Result<Self, QueryError> {
+        let (bytes, most) =
+            (held + u64::from(record.grams) * GRAM_BYTES, view.query_memory() as u64);
         if bytes > most {
             return Err(QueryError::Suites { suite: record.name.clone(), bytes, most });
         }
@@ -82,6 +94,11 @@ impl<'v> Weighed<'v> {
         }
         let (record, common) = (record.clone(), counted);
         Ok(Self { view, suite, record, index, common, items: BTreeMap::new(), verdicts })
+    }
+
+    /// Estimated bytes that it takes.
+    pub(crate) fn bytes(&self) -> u64 {
+        u64::from(self.record.grams) * GRAM_BYTES + self.verdicts.len() as u64 * VERDICT_BYTES
     }
 
     /// What reviewers decided about a text, by item. Reads nothing where no decision is stored.

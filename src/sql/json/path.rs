@@ -16,26 +16,30 @@ pub(super) enum Step<'s> {
 
 /// The part that a path leads to, as it is written; none where it is missing, or the text up to it is no JSON.
 pub(super) fn find<'j>(json: &'j str, path: &[Step<'_>]) -> Option<&'j str> {
-    let Some((step, rest)) = path.split_first() else { return whole(json) };
-    match *step {
-        Step::Number(at) => {
-            find(look(json, Look { at: Some(at), ..Look::default() })?.exact?, rest)
-        }
-        Step::Text(text) => {
-            let cut = text.split_once('.');
-            let look_for =
-                Look { name: Some(text), head: cut.map(|(head, _)| head), at: spelt(text) };
-            let found = look(json, look_for)?;
-            match (found.exact, found.head, cut) {
-                (Some(exact), ..) => find(exact, rest),
-                (None, Some(head), Some((_, behind))) => {
-                    let part = find(head, &[Step::Text(behind)])?;
-                    find(part, rest)
-                }
-                _ => None,
+    let mut json = json;
+    let mut steps = path.iter().copied();
+    let mut next = steps.next();
+    // A loop: names have as many dots as somebody writes, and objects are as deep.
+    while let Some(step) = next {
+        next = match step {
+            Step::Number(at) => {
+                json = look(json, Look { at: Some(at), ..Look::default() })?.exact?;
+                steps.next()
             }
-        }
+            Step::Text(text) => {
+                let cut = text.split_once('.');
+                let look_for =
+                    Look { name: Some(text), head: cut.map(|(head, _)| head), at: spelt(text) };
+                let found = look(json, look_for)?;
+                json = found.exact.or(found.head)?;
+                match cut {
+                    Some((_, behind)) if found.exact.is_none() => Some(Step::Text(behind)),
+                    _ => steps.next(),
+                }
+            }
+        };
     }
+    whole(json)
 }
 
 /// The number, where the text is one as an index is written.
@@ -209,6 +213,11 @@ mod tests {
         ] {
             assert_eq!(find(json, path), expected, "{path:?}");
         }
+        // As deep as it is dotted: no stack is.
+        let levels = 5_000;
+        let deep = format!("{}1{}", "{\"a\":".repeat(levels), "}".repeat(levels));
+        let dotted = ["a"; 5_000].join(".");
+        assert_eq!(find(&deep, &[Text(&dotted)]), Some("1"));
         assert_eq!(find(" [1] ", &[]), Some("[1]"));
         assert_eq!((find("nope", &[]), find("{\"a\": ", &[Text("a")])), (None, None));
         assert_eq!(find("{\"a\": 1} trailing", &[Text("a")]), Some("1"));

@@ -128,6 +128,8 @@ corpusdb_test!(copies_of_a_text_are_counted_and_taken, |scratch, corpus| {
     assert_eq!((all["purged"].as_u64(), copies(&all)), (Some(3), [0, 0, 0]), "{all}");
     let certificate: Value = serde_json::from_slice(&std::fs::read(&proof).unwrap()).unwrap();
     assert_eq!(certificate["copies_left"], 0);
+    let losses = corpusdb(&["stats", &corpus, "--json"]).good().json()["losses"].clone();
+    assert_eq!(numbers(&losses[0], ["purged", "unknown"]), [4, 0], "{losses}");
     assert_eq!(sql(&corpus, "SELECT count(*) AS n FROM documents WHERE kept")[0]["n"], 30);
     sound(&corpus);
 });
