@@ -3,7 +3,7 @@
 use crate::support::epochs::EpochCorpus;
 use crate::support::{
     Page, Random, WEB_BY_ID, assert_contains, corpusdb, corpusdb_test, digest, ingest, init, lines,
-    prose, seeds, sound, sql,
+    numbers, prose, seeds, sound, sql,
 };
 use serde_json::{Value, json};
 use std::process::Command;
