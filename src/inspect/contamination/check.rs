@@ -51,7 +51,7 @@ impl<'v> TextCheck<'v> {
         let kept = view.kept()?;
         let mut held = 0;
         let mut suites = Vec::new();
-        for (suite, record) in &view.suites()? {
+        for (suite, record) in view.suites()? {
             let weighed = Weighed::beside(view, (*suite, record), &rule, &kept, held)?;
             held += weighed.bytes();
             suites.push((*suite, weighed));
