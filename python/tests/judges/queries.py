@@ -38,12 +38,12 @@ class Maker(Windows):
 
     def source(self, outer: Scope | None) -> tuple[Node, Source]:
         pick = self.random.random()
-        if pick < 0.1:
+        if pick < 0.15:
             shape = [self.pick(SHOWN) for _ in range(self.random.randrange(1, 4))]
             alias = self.name("s")
             node = Node("source", f"({{}}) {alias}", (self.query(shape, None, 1),), kind="sub-query in FROM")
             return node, Source(alias, {f"c{at}": kind for at, kind in enumerate(shape)}, None)
-        if pick < 0.14:
+        if pick < 0.19:
             alias = self.name("x")
             rows = [(self.literal("int"), self.literal("text")) for _ in range(self.random.randrange(1, 4))]
             union = " UNION ALL ".join("SELECT {} AS c0, {} AS c1" for _ in rows)

@@ -114,7 +114,8 @@ def files(draw: random.Random, folder: Path) -> dict[str, Path]:
         "t": pyarrow.array([some(draw, moments) for _ in range(ROWS)], pyarrow.timestamp("us")),
         "w": pyarrow.array([some(draw, TEXTS) for _ in range(ROWS)], pyarrow.string()),
     }
-    pyarrow.parquet.write_table(pyarrow.table(rows), made["rows"])
+    # In groups, so that some are passed over.
+    pyarrow.parquet.write_table(pyarrow.table(rows), made["rows"], row_group_size=8)
     words = ["a", "A", "ab", "a_b", "a%b", "ä", "x'y", "b!c", "word"]
     with made["lines"].open("w", encoding="utf-8") as file:
         file.write("lid,q,n,f,w\n")
