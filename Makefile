@@ -68,9 +68,10 @@ AS_TESTS := --release --locked --config .cargo/test.toml
 # Programs of examples/ are run as modules of the integration tests: linking each would take RocksDB five times more.
 TESTS := --workspace --tests
 
-# Outside the clone, and not VENV, which has the package as it is shipped. Sail is a server of Spark Connect without Java.
+# Outside the clone, and not VENV, which has the package as it is shipped. DuckDB judges SQL, and Sail is a server of Spark
+# Connect without Java; neither has a wheel for free-threaded interpreters, where JUDGES is empty.
 VENV_TEST ?= $(HOME)/.cache/corpusdb/venv-test
-WITH_SAIL ?= python/requirements-test.txt python/requirements-spark.txt
+JUDGES ?= python/requirements-judges.txt python/requirements-spark.txt
 
 # The package comes first: the tutorials with Python are among the tests of cargo, and find it in PATH. It is tested from
 # another directory, so that what is installed is tested and not what is in the tree. With WITH_SPARK, Spark itself is too.
@@ -78,20 +79,22 @@ WITH_SAIL ?= python/requirements-test.txt python/requirements-spark.txt
 WHEEL_OF_TESTS = scripts/python.sh "$(1)" $(2) && \
 	$(TESTED) scripts/wheel.sh "$(1)" "$(CARGO_TARGET_DIR)/test/wheels" --release --config "$(CURDIR)/.cargo/test.toml"
 CARGO_TEST := $(TESTED) scripts/in-memory.sh cargo test $(AS_TESTS)
-TEST_RUST = PATH="$(VENV_TEST)/bin:$$PATH" $(CARGO_TEST) $(TESTS)
+# A test whose judge is not there fails.
+WITH_JUDGES = PATH="$(VENV_TEST)/bin:$$PATH"
+TEST_RUST = $(WITH_JUDGES) $(CARGO_TEST) $(TESTS)
 TEST_DOCS = $(TESTED) cargo test $(AS_TESTS) --doc
 TEST_PYTHON = cd python/tests && ../../scripts/in-memory.sh "$(VENV_TEST)/bin/python" -P -m pytest -p no:cacheprovider
 
 test: rocksdb ## Run all tests, doc tests and those of the Python package included
-	$(call WHEEL_OF_TESTS,$(VENV_TEST),$(WITH_SAIL))
+	$(call WHEEL_OF_TESTS,$(VENV_TEST),python/requirements-test.txt $(JUDGES))
 	$(TEST_RUST)
 	$(TEST_DOCS)
 	$(TEST_PYTHON)
 	$(if $(WITH_SPARK),+@$(MAKE) --no-print-directory test-spark)
 
 test-python: rocksdb ## Build, install and test the Python package alone
-	$(call WHEEL_OF_TESTS,$(VENV_TEST),$(WITH_SAIL))
-	$(TEST_PYTHON)
+	$(call WHEEL_OF_TESTS,$(VENV_TEST),python/requirements-test.txt $(JUDGES))
+	$(TEST_PYTHON) $(if $(JUDGES),,--ignore=spark --ignore=test_random_sql.py)
 
 # By what the path of the test begins with: a package of crates/ (store::batch) or a room of one (dedup::family) has its
 # unit tests run, `it` those of tests/it (it::store::check), anything else those of the database, of tests/it, or of both.
@@ -107,20 +110,22 @@ quick: rocksdb ## Run one test of what you change, compiled in seconds: TEST=epo
 		if [ -e "src/$$first" ]; then targets="$$targets --lib"; fi; \
 	fi; \
 	if [ "$$of" != corpusdb ]; then targets="--lib --features $$of/cli"; fi; \
-	$(CARGO_TEST) --package "$$of" $${targets:---lib --test it} -- $$test
+	$(WITH_JUDGES) $(CARGO_TEST) --package "$$of" $${targets:---lib --test it} -- $$test
 
 # Every random search takes SEEDS times the cases that it takes in `test`, each by a seed of its own; those that give
 # proptest no number take its default of 256.
 SEEDS ?= 34
 
 soak: rocksdb ## Search long: the random tests with SEEDS times their cases
-	CORPUSDB_SEEDS=$(SEEDS) PROPTEST_CASES=$$((256 * $(SEEDS))) $(CARGO_TEST) $(TESTS)
+	$(call WHEEL_OF_TESTS,$(VENV_TEST),python/requirements-test.txt $(JUDGES))
+	CORPUSDB_SEEDS=$(SEEDS) PROPTEST_CASES=$$((256 * $(SEEDS))) $(TEST_RUST)
+	export CORPUSDB_SEEDS=$(SEEDS); $(TEST_PYTHON) test_random_sql.py
 
 # torch from PyPI brings some 5 GB: an environment of its own, made once, and no part of `test` or `check`.
 INTEGRATIONS ?= $(HOME)/.cache/corpusdb/venv-integrations
 
-test-integrations: rocksdb ## Test the Python package with torch, transformers, TRL, datasets, Polars and DuckDB (5 GB)
-	$(call WHEEL_OF_TESTS,$(INTEGRATIONS),python/requirements-test.txt python/requirements-integrations.txt)
+test-integrations: rocksdb ## Test the Python package with torch, transformers, TRL, datasets, Polars (5 GB)
+	$(call WHEEL_OF_TESTS,$(INTEGRATIONS),$(addprefix python/requirements-,$(addsuffix .txt,test judges integrations)))
 	cd python/tests && "$(INTEGRATIONS)/bin/python" -P -m pytest -p no:cacheprovider -o norecursedirs= integrations
 	PATH="$(INTEGRATIONS)/bin:$$PATH" PYTHONPATH="$(CURDIR)/python/tests/integrations/yours" \
 		$(CARGO_TEST) --workspace --test it docs::guides::

@@ -2,7 +2,7 @@
 
     VENV/bin/python benches/peers/queries.py CORPUSDB [--documents 10000000] [--work DIR] [--rounds 7]
 
-VENV has the packages `corpusdb` and `duckdb` (python/requirements-integrations.txt); CORPUSDB is the command. The
+VENV has the packages `corpusdb` and `duckdb` (python/requirements-judges.txt); CORPUSDB is the command. The
 documents are a key, a few words, a site (1,000, some of them far larger than others), a language (40), a number of tokens
 and a score. Both are asked by a process of their own that has the answer of every query once before it is measured; both
 have one core (`taskset`), and DuckDB one thread. Told are medians of CPU and wall milliseconds of a query, in turns, and

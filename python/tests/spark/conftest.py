@@ -12,7 +12,6 @@ import pytest
 
 @pytest.fixture(scope="session")
 def session() -> Iterator[Any]:
-    pytest.importorskip("pyspark", reason="pyspark is not installed: make test runs these tests")
     # Tasks run this interpreter, not whatever stands first in PATH.
     os.environ["PYSPARK_PYTHON"] = sys.executable
     from pyspark.sql import SparkSession
@@ -25,8 +24,9 @@ def session() -> Iterator[Any]:
         yield made
         made.stop()
         return
-    server_module = pytest.importorskip("pysail.spark", reason="pysail is not installed: make test runs these tests")
-    server = server_module.SparkConnectServer()
+    from pysail.spark import SparkConnectServer
+
+    server = SparkConnectServer()
     server.start()
     _, port = server.listening_address
     # So that a test can have a program of its own connect to it.

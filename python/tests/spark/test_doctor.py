@@ -11,9 +11,6 @@ from typing import Any
 import pytest
 
 import corpusdb
-
-pytest.importorskip("pyspark", reason="pyspark is not installed: make test runs these tests")
-
 from corpusdb.spark._doctor import Seen, doctor, judged
 
 PROGRAM = {"python": "3.11.9", "corpusdb": "0.1.0", "signature": "3", "pyarrow": "21.0.0"}
@@ -69,7 +66,9 @@ def test_the_probe_needs_no_package_where_it_runs() -> None:
     """It is sent whole: a worker without corpusdb can run it, and says so."""
     import pickle
 
-    pickled = pytest.importorskip("pyspark.cloudpickle").dumps(__import__("corpusdb.spark._doctor", fromlist=["_probe"])._probe())
+    from pyspark import cloudpickle
+
+    pickled = cloudpickle.dumps(__import__("corpusdb.spark._doctor", fromlist=["_probe"])._probe())
     program = (
         "import sys, pickle; sys.modules['corpusdb'] = None\n"
         "told = next(pickle.loads(sys.stdin.buffer.read())(iter([])))\n"

@@ -268,12 +268,10 @@ corpusdb_test!(a_statement_reads_files_as_an_ingest_does, |scratch| {
     }
 });
 
-/// Asks DuckDB for the same rows, where `python3` has it.
+/// DuckDB is asked for the same rows.
 #[test]
 fn duckdb_reads_the_same_rows_of_the_same_files() {
-    if !python_has("duckdb") {
-        return;
-    }
+    python_has("duckdb");
     let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);

@@ -79,14 +79,14 @@ pub fn report(corpus: &str, more: &[&str]) -> Value {
     corpusdb(&[&["report", corpus, "--json"], more].concat()).good().json()
 }
 
-/// Whether `python3` has the module of a judge; says so where it has not.
-pub fn python_has(module: &str) -> bool {
+/// The module of a judge is there: a test that nothing judges is not passed.
+#[track_caller]
+pub fn python_has(module: &str) {
     let import = python(&format!("import {module}")).stderr(Stdio::null()).status();
-    let is_there = import.is_ok_and(|status| status.success());
-    if !is_there {
-        println!("not judged by {module}, which python3 has not");
-    }
-    is_there
+    assert!(
+        import.is_ok_and(|status| status.success()),
+        "python3 has no {module}: `make test-python` installs it, and `make quick TEST=..` finds it"
+    );
 }
 
 /// Ctrl-C for a process. The shell has `kill` built in: a small system has no program of that name.

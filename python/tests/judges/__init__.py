@@ -1,0 +1,1 @@
+"""DuckDB and SQLite as judges of random statements."""
