@@ -105,6 +105,10 @@ class Draws:
         yield
         self.share = before
 
+    def alone(self, scope: Scope) -> Scope:
+        """Its own tables, and seldom those outside: what is cut, ordered or combined with a set hardly names them."""
+        return scope if self.chance(0.06) else Scope(scope.sources)
+
     def near(self, outer: Scope | None) -> Scope | None:
         """What a query sees outside it: seldom more than the next one."""
         return outer if outer is None or self.chance(0.05) else Scope(outer.sources)

@@ -71,7 +71,7 @@ class Maker(Windows):
             ["JOIN", "JOIN", "LEFT JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "LEFT SEMI JOIN", "LEFT ANTI JOIN"]
         )
         condition = self.equal(scope, source)
-        shared = sorted(set(scope.sources[0].columns) & set(source.columns) - {"id", "meta"})
+        shared = sorted(dict(scope.sources[0].columns.items() & source.columns.items()).keys() - {"id", "meta"})
         if len(scope.sources) == 1 and shared and "SEMI" not in kind and "ANTI" not in kind and self.chance(0.15):
             scope.sources.append(source)
             return Node("source", f"{{}} {kind} {{}} USING ({self.pick(shared)})", (left, right), kind="USING")
@@ -131,6 +131,10 @@ class Maker(Windows):
     def query(self, shape: list[str], outer: Scope | None, depth: int, inner: bool = False) -> Node:
         """A query with columns of these types, called c0, c1 and so on."""
         pick = self.random.random()
+        ordered = self.chance(0.18 if inner else 0.3)
+        limited = ordered and self.chance(0.7 if inner else 0.5)
+        if (limited or 0.45 < pick < 0.55) and not self.chance(0.06):
+            outer = None
         if 0.45 < pick < 0.55:
             return self.sorted(shape, outer, depth)
         if pick < 0.12 and depth > 0:
@@ -141,21 +145,19 @@ class Maker(Windows):
             core = self.windowed(shape, outer, depth)
         else:
             core = self.simple(shape, outer, depth)
-        if self.chance(0.18 if inner else 0.3):
-            return Node("query", "{}{}", (core, self.tail(len(shape), self.chance(0.7 if inner else 0.5))))
-        return core
+        return Node("query", "{}{}", (core, self.tail(len(shape), limited))) if ordered else core
 
     def listing(self, values: list[Node]) -> Node:
         return Node("list", ", ", tuple(Node("shown", f"{{}} AS c{at}", (value,)) for at, value in enumerate(values)))
 
     def simple(self, shape: list[str], outer: Scope | None, depth: int) -> Node:
         sources, scope = self.sources(outer, few=outer is not None)
-        listed = self.listing([self.value(kind, scope, depth) for kind in shape])
+        listed = self.listing([self.value(kind, self.alone(scope), depth) for kind in shape])
         where = self.where(scope, depth, 0.75)
         unique = scope.unique()
         if unique is not None and self.chance(0.04):
             of = self.column(self.pick(["text", "int", "bool"]), Scope(scope.sources)).ours
-            order = ", ".join(f"{name} {self.order()}" for name in [of, *unique])
+            order = ", ".join(f"{name} {self.order()}" for name in [of, *(name for name in unique if name != of)])
             text = f"SELECT DISTINCT ON ({of}) {{}} FROM {{}}{{}} ORDER BY {order}"
             # In brackets, so that an order and a limit may follow.
             return Node(
@@ -172,6 +174,7 @@ class Maker(Windows):
     def sorted(self, shape: list[str], outer: Scope | None, depth: int) -> Node:
         """In the order of something that need not be shown, and of what tells rows apart."""
         sources, scope = self.sources(outer, few=outer is not None)
+        scope = self.alone(scope)
         listed = self.listing([self.value(kind, scope, depth) for kind in shape])
         core = Node("query", "SELECT {} FROM {}{}", (listed, sources, self.where(scope, depth, 0.6)), kind="select")
         unique = scope.unique()
@@ -240,6 +243,7 @@ class Maker(Windows):
     def set_of(self, shape: list[str], outer: Scope | None, depth: int) -> Node:
         operator = self.pick(["UNION", "UNION ALL", "INTERSECT", "EXCEPT", "INTERSECT ALL", "EXCEPT ALL"])
         sqlite = None if operator in ("INTERSECT ALL", "EXCEPT ALL") else ""
+        outer = outer if self.chance(0.06) else None
         two = (self.query(shape, outer, depth - 1), self.query(shape, outer, depth - 1))
         # SQLite has no brackets here.
         names = ", ".join(f"c{at}" for at in range(len(shape)))

@@ -24,8 +24,8 @@ class SubQueries(Values):
                 )
                 label = "scalar sub-query, HAVING"
         else:
-            unique = inner.unique()
-            of = self.value(kind, inner, depth - 1)
+            unique, inner = inner.unique(), self.alone(inner)
+            of, correlated = self.value(kind, inner, depth - 1), self.where(inner, depth - 1, 0.7)
             if unique is None:
                 return self.column(kind, scope)
             order = ", ".join(f"{name} {self.order()}" for name in unique)
@@ -55,9 +55,11 @@ class SubQueries(Values):
 
     def exists(self, scope: Scope, depth: int, negated: str) -> Node:
         sources, inner = self.sources(scope, few=True)
-        correlated = self.where(inner, depth - 1, 0.9)
         kind, tail, shown = f"{negated}EXISTS", "", "1"
         pick = self.random.random()
+        if 0.15 <= pick < 0.4 or 0.5 <= pick < 0.6:
+            inner = self.alone(inner)
+        correlated = self.where(inner, depth - 1, 0.9)
         parts = (sources, correlated)
         sqlite_tail = ""
         if pick < 0.15:
@@ -75,7 +77,7 @@ class SubQueries(Values):
             tail = f" GROUP BY {key} HAVING count(*) > {self.pick([0, 1, 2])}"
         elif pick < 0.6:
             other, operator = (
-                self.query(["int"], scope, 0, inner=True),
+                self.query(["int"], None, 0, inner=True),
                 self.pick(["UNION", "UNION ALL", "EXCEPT", "INTERSECT"]),
             )
             text = f"({negated}EXISTS (SELECT 1 FROM {{}}{{}} {operator} {{}}))"
