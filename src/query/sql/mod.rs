@@ -2,8 +2,8 @@
 //!
 //! A boolean expression or a statement is planned by DataFusion (`session`, with the functions and rules of `engine`),
 //! after `nesting` has counted how deep and large it is; `dialect` and `parser` read it (cut by `tokens`, with
-//! published thresholds put in by `presets`), `operands` says what may be compared, and `lists` keeps the optimiser from
-//! losing nulls. What the indexes can answer exactly becomes a tree over bitmaps and columns (`predicate`, `ranges`),
+//! published thresholds put in by `presets`), `operands` says what may be compared, `lists` keeps the optimiser from
+//! losing nulls, and `exact` keeps the engine from answers that are silently wrong. What the indexes can answer exactly becomes a tree over bitmaps and columns (`predicate`, `ranges`),
 //! evaluated block by block (`evaluate`); the rest is left to the engine. `provider` and `columns` produce the rows of
 //! the table `documents`, `coded` groups them by the codes of keywords, `small_tables`, `rejects` and `removals` produce
 //! those of the others, in columns of `arrays`, all through the one plan node of `scan`; `documents` reads columns of
@@ -28,6 +28,7 @@ mod drivers;
 mod engine;
 mod engine_function;
 mod evaluate;
+mod exact;
 mod expanding;
 mod faults;
 mod functions;
@@ -37,7 +38,6 @@ mod json;
 mod limits;
 mod lists;
 mod metered;
-mod moments;
 mod names;
 mod nesting;
 mod operands;
