@@ -9,7 +9,7 @@ use super::lists::ListsKeepNulls;
 use super::operands::{KeysAreTexts, ZeroHasNoSign};
 use super::pool::Shares;
 use super::provider::PARTITIONS;
-use super::{growing, json, moments, quality};
+use super::{exact, growing, json, quality};
 use crate::sql::error::QueryError;
 use datafusion::error::Result;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
@@ -64,7 +64,8 @@ fn made(view: &View, runtime: Arc<RuntimeEnv>) -> Result<SessionState> {
     config.options_mut().execution.sort_spill_reservation_bytes = limits.pool / 16;
     // `KeysAreTexts` sees comparisons before the engine makes their types alike, `ListsKeepNulls` sees lists
     // afterwards.
-    let mut analyzers: Vec<Arc<dyn AnalyzerRule + Send + Sync>> = vec![Arc::new(KeysAreTexts)];
+    let mut analyzers: Vec<Arc<dyn AnalyzerRule + Send + Sync>> =
+        vec![Arc::new(KeysAreTexts), Arc::new(exact::IntervalsHaveLengths)];
     analyzers.extend(Analyzer::new().rules);
     analyzers.push(Arc::new(ListsKeepNulls));
     let mut state = SessionStateBuilder::new()
@@ -72,12 +73,14 @@ fn made(view: &View, runtime: Arc<RuntimeEnv>) -> Result<SessionState> {
         .with_runtime_env(runtime)
         .with_default_features()
         .with_analyzer_rules(analyzers)
+        .with_type_planner(Arc::new(exact::TimestampsAreMicroseconds))
         .with_optimizer_rule(Arc::new(ZeroHasNoSign))
         .with_physical_optimizer_rule(Arc::new(GroupsByCode))
         .build();
     growing::bound(&mut state, limits.value)?;
     json::register(&mut state)?;
-    moments::register(&mut state)?;
+    exact::register(&mut state)?;
+    exact::register_series(&mut state);
     quality::register(&mut state)?;
     // The name that other databases have for it.
     let percentile = approx_percentile_cont_udaf().as_ref().clone();

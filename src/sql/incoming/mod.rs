@@ -8,7 +8,7 @@ mod cells;
 mod tests;
 
 use super::present::is_of_chance;
-use super::{growing, lists, operands, parser, presets, quality, runtime, session};
+use super::{exact, growing, lists, operands, parser, presets, quality, runtime, session};
 use crate::sql::error::QueryError;
 use crate::sql::faults::{shown, words};
 use arrow::array::{Array, AsArray, RecordBatch, RecordBatchOptions};
@@ -64,8 +64,12 @@ impl IncomingCondition {
         // No signal of a record is stored yet, so presets compute them from its text.
         let spelled = presets::resolved(sql, true).map_err(unusable)?;
         let value = usize::try_from(memory / 64).unwrap_or(usize::MAX).clamp(1 << 20, 64 << 20);
-        let mut state = SessionStateBuilder::new().with_default_features().build();
+        let mut state = SessionStateBuilder::new()
+            .with_default_features()
+            .with_type_planner(Arc::new(exact::TimestampsAreMicroseconds))
+            .build();
         growing::bound(&mut state, value).map_err(QueryError::run)?;
+        exact::register(&mut state).map_err(QueryError::run)?;
         quality::register(&mut state).map_err(QueryError::run)?;
         let mut condition = Self {
             sql: spelled,
@@ -141,6 +145,7 @@ impl IncomingCondition {
         let plan = || -> Result<_, DataFusionError> {
             let expression = self.logical(schema)?;
             let columns = Arc::new(DFSchema::try_from(schema.clone())?);
+            let expression = exact::rewritten(expression, &columns)?;
             operands::check_keys(&expression, &columns)?;
             // Some functions, such as `coalesce`, exist only to be rewritten by the simplifier.
             let context = SimplifyContext::builder().with_schema(Arc::clone(&columns)).build();

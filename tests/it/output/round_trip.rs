@@ -417,7 +417,7 @@ fn answers_spell_values_as_exports_do() {
         assert_eq!(std::fs::read_to_string(out).unwrap(), expected);
     }
     let nested = "SELECT [1.5, NULL] AS list, {a: 1, b: ['x']} AS o, X'0aff' AS bytes, \
-                  TIMESTAMP '2026-01-02 03:04:05.123456789' AS t, DATE '2026-01-02' AS d, 1e15 AS f";
+                  CAST('2026-01-02 03:04:05.123456789' AS TIMESTAMP(9)) AS t, DATE '2026-01-02' AS d, 1e15 AS f";
     let printed = |format| corpusdb(&["sql", &corpus, nested, "--format", format]).good().stdout;
     assert_eq!(
         printed("csv"),
