@@ -51,7 +51,7 @@ mod native {
         conversion_note, find_key, is_current, rejects, sample, select, show, shown_tokens, tokens,
     };
     #[pymodule_export]
-    use crate::inspect::{DuplicateIter, diff, duplicates, duplicates_matrix};
+    use crate::duplicates::{DuplicateIter, diff, duplicates, duplicates_matrix};
     #[pymodule_export]
     use crate::fields::set_field;
     #[pymodule_export]
