@@ -148,6 +148,7 @@ mod sql {
     mod recounts;
     mod scripts;
     mod statements;
+    mod subqueries;
     mod tables;
 }
 

@@ -2,8 +2,8 @@
 //!
 //! A boolean expression or a statement is planned by DataFusion (`session`, with the functions and rules of `engine`),
 //! after `nesting` has counted how deep and large it is; `dialect` and `parser` read it (cut by `tokens`, with
-//! published thresholds put in by `presets`), `operands` says what may be compared, and `lists` keeps the optimiser from
-//! losing nulls. What the indexes can answer exactly becomes a tree over bitmaps and columns (`predicate`, `ranges`),
+//! published thresholds put in by `presets`), `operands` says what may be compared, `lists` and `subqueries` keep the
+//! optimiser from losing nulls, and `multisets` counts copies of rows. What the indexes can answer exactly becomes a tree over bitmaps and columns (`predicate`, `ranges`),
 //! evaluated block by block (`evaluate`); the rest is left to the engine. `provider` and `columns` produce the rows of
 //! the table `documents`, `coded` groups them by the codes of keywords, `small_tables`, `rejects` and `removals` produce
 //! those of the others, in columns of `arrays`, all through the one plan node of `scan`; `documents` reads columns of
@@ -38,6 +38,7 @@ mod limits;
 mod lists;
 mod metered;
 mod moments;
+mod multisets;
 mod names;
 mod nesting;
 mod operands;
@@ -67,6 +68,7 @@ mod session;
 mod small_tables;
 mod statement;
 mod stop;
+mod subqueries;
 mod tables;
 mod texts;
 mod tokens;
