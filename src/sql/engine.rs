@@ -6,9 +6,11 @@
 use super::coded::GroupsByCode;
 use super::limits::Limits;
 use super::lists::ListsKeepNulls;
+use super::multisets::SetsCountCopies;
 use super::operands::{KeysAreTexts, ZeroHasNoSign};
 use super::pool::Shares;
 use super::provider::PARTITIONS;
+use super::subqueries::SubqueriesKeepNulls;
 use super::{exact, growing, json, quality};
 use crate::sql::error::QueryError;
 use datafusion::error::Result;
@@ -62,11 +64,13 @@ fn made(view: &View, runtime: Arc<RuntimeEnv>) -> Result<SessionState> {
     config.options_mut().optimizer.repartition_sorts = false;
     // Memory that a sort reserves to merge what it spilled: a part of its share, which may be small.
     config.options_mut().execution.sort_spill_reservation_bytes = limits.pool / 16;
-    // `KeysAreTexts` sees comparisons before the engine makes their types alike, `ListsKeepNulls` sees lists
+    // `KeysAreTexts` and `IntervalsHaveLengths` see comparisons before the engine makes their types alike, the others
     // afterwards.
     let mut analyzers: Vec<Arc<dyn AnalyzerRule + Send + Sync>> =
         vec![Arc::new(KeysAreTexts), Arc::new(exact::IntervalsHaveLengths)];
     analyzers.extend(Analyzer::new().rules);
+    analyzers.push(Arc::new(SetsCountCopies));
+    analyzers.push(Arc::new(SubqueriesKeepNulls));
     analyzers.push(Arc::new(ListsKeepNulls));
     let mut state = SessionStateBuilder::new()
         .with_config(config)

@@ -27,8 +27,8 @@
 //!
 //! A boolean expression or a statement is planned by DataFusion (`session`, with the functions and rules of `engine`),
 //! after `nesting` has counted how deep and large it is; `dialect` and `parser` read it (cut by `tokens`, with
-//! published thresholds put in by `presets`), `operands` says what may be compared, `lists` keeps the optimiser from
-//! losing nulls, and `exact` keeps the engine from answers that are silently wrong. What the indexes can answer exactly becomes a tree over bitmaps and columns (`predicate`, `ranges`),
+//! published thresholds put in by `presets`), `operands` says what may be compared, `lists` and `subqueries` keep the optimiser
+//! from losing nulls, `multisets` counts copies of rows, and `exact` keeps the engine from answers that are silently wrong. What the indexes can answer exactly becomes a tree over bitmaps and columns (`predicate`, `ranges`),
 //! evaluated block by block (`evaluate`); the rest is left to the engine. `provider` and `columns` produce the rows of
 //! the table `documents`, `coded` groups them by the codes of keywords, `small_tables`, `rejects` and `removals` produce
 //! those of the others, in columns of `arrays`, all through the one plan node of `scan`; `documents` reads columns of
@@ -76,6 +76,7 @@ mod keys;
 mod limits;
 mod lists;
 mod metered;
+mod multisets;
 mod names;
 mod nesting;
 mod operands;
@@ -109,6 +110,7 @@ mod session;
 mod small_tables;
 mod statement;
 mod stop;
+mod subqueries;
 mod tables;
 #[cfg(test)]
 mod tests;

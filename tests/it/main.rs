@@ -149,6 +149,7 @@ mod sql {
     mod recounts;
     mod scripts;
     mod statements;
+    mod subqueries;
     mod tables;
 }
 
