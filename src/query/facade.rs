@@ -8,7 +8,7 @@ use super::{
     DuplicatesMatrix, DuplicatesOptions, DuplicatesSummary, FieldSummary, Forecast, Info,
     QualityOptions, QualityReport, RejectReasonGroup, Rows, Selection, Shown, ShownDocuments,
     SignalSummary, SimilarOptions, SimilarReport, SimilarTo, SnapshotDetails, SnapshotDiff,
-    SqlNames, SqlQuery, Stats,
+    SqlNames, SqlQuery, SqlValues, Stats,
 };
 use crate::corpus::Corpus;
 use crate::query;
@@ -139,6 +139,11 @@ impl Corpus {
     /// [`QueryError`](crate::query::QueryError) when the engine gives no session.
     pub fn sql_names(&self) -> Result<SqlNames, Error> {
         Ok(query::names(self.view())?)
+    }
+
+    /// The values that conditions can compare with: of sources, standings and keywords, and names of snapshots.
+    pub fn sql_values(&self) -> SqlValues {
+        SqlValues::of(self.view())
     }
 
     /// Everything known about each document that a filter means, ascending by id; about all stored ones by default.

@@ -84,11 +84,11 @@ pub use filter::DocumentFilter;
 pub(crate) use forecast::forecast;
 pub use forecast::{FamilyForecast, FamilyGrowth, Forecast, HoursForecast, MemoryNeed};
 pub(crate) use format::refuse_same_names;
-pub use format::{PrintFormat, Printer};
+pub use format::{PrintFormat, Printer, has_thousands};
 pub(crate) use info::info;
 pub use info::{
     CommitInfo, DiskInfo, EpochInfo, FieldInfo, Info, SnapshotInfo, SourceInfo, StandingCount,
-    TokenizerInfo,
+    SuiteInfo, TokenizerInfo,
 };
 pub(crate) use keys::find_key;
 pub use misfits::MisfitExample;
@@ -113,7 +113,7 @@ pub(crate) use sql::{
 };
 pub use sql::{
     Rows, Script, ScriptEnd, ScriptFault, ScriptStatement, SqlNames, SqlParameters, SqlQuery,
-    SqlTableNames, SqlValue,
+    SqlTableNames, SqlValue, SqlValues,
 };
 pub use stats::{
     ColumnStats, GroupStats, LengthBin, LengthStats, LossStats, MisfitStats, QualityExample,

@@ -14,7 +14,8 @@
 //! that tell about texts, `outside` functions that are tables; `options` says what a statement may look at. `limits`,
 //! `pool`, `growing`, `metered` and `expanding` bound what it holds, `stop` ends it early. `tables` specifies the small
 //! tables; `catalogue` and `functions` list tables and columns, `engine_function` is what functions of ours take from
-//! the engine's, `names` lists the words, `script` cuts a text into statements, `faults` says what is wrong with one.
+//! the engine's, `names` lists the words, `script` cuts a text into statements, `faults` says what is wrong with one,
+//! `explain` how the scans of one read documents.
 
 mod arrays;
 mod catalogue;
@@ -29,6 +30,7 @@ mod engine;
 mod engine_function;
 mod evaluate;
 mod expanding;
+mod explain;
 mod faults;
 mod functions;
 mod growing;
@@ -75,7 +77,7 @@ mod values;
 pub use compute::{Computed, compute, kind_of};
 pub use documents::{DocumentRows, declared_columns, is_of_standing, keyword_field};
 pub use incoming::IncomingCondition;
-pub use names::{SqlNames, SqlTableNames, names};
+pub use names::{SqlNames, SqlTableNames, SqlValues, names};
 pub use parameters::{SqlParameters, SqlValue};
 pub use parser::names_column;
 pub use present::{Dependence, dependence};
