@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_has_a_mark() {
+    fn a_cut_text_has_a_mark() {
         assert_eq!(["é", "éa", "éab"].map(|text| first_characters(text, 2)), ["é", "éa", "éa…"]);
     }
 
