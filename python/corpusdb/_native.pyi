@@ -133,6 +133,10 @@ class Rows:
     def types(self) -> list[str]:
         """The types of the columns, as Arrow names them."""
 
+    @property
+    def amounts(self) -> list[bool]:
+        """For each column, whether its whole numbers are amounts, which people read with commas."""
+
     def read(self) -> RowReader:
         """Starts to read all rows as tuples."""
 
@@ -142,8 +146,10 @@ class Rows:
     def peek(self, count: int) -> list[tuple[Any, ...]]:
         """The first `count` rows as tuples."""
 
-    def show(self, count: int, width: int) -> tuple[str, bool]:
-        """The first `count` rows as a text table at most `width` characters wide, and whether these are all rows."""
+    def show(self, count: int, width: int) -> tuple[str, bool, bool]:
+        """The first `count` rows as a text table at most `width` characters wide, whether these are all rows, and
+        whether a value is cut.
+        """
 
     def addresses(self) -> list[list[list[int]]]:
         """The addresses of the buffers of each column of each batch that was read ahead."""

@@ -296,6 +296,7 @@ __all__ = [
     "Suite",
     "SuiteContamination",
     "SuiteDropReport",
+    "SuiteInfo",
     "SuiteReport",
     "SuiteReported",
     "SweepLine",
@@ -1187,7 +1188,7 @@ class Certificate(Report):
     """The answer: all was searched, and nothing of the purged documents was found that is not of others too."""
 
     mended_by: list[str]
-    """Verbs that mend names in which some of these are."""
+    """Verbs that mend names, and records, in which some of these are."""
 
 
 class CertifiedOutput(Report):
@@ -2128,6 +2129,9 @@ class Evidence(Report):
 
     document: int | None
     """The document; none for a text that is not stored."""
+
+    key: str | None
+    """The key of the document, as it is shown; absent for a text that is not stored."""
 
     suite: str
     """The suite."""
@@ -3189,6 +3193,9 @@ class Info(Report):
     many: `corpusdb show --json` has that of a document.
     """
 
+    suites: list[SuiteInfo]
+    """The suites of contamination, by name."""
+
     outdated_suites: list[str]
     """The suites whose items an earlier release's rule read of their records: `contamination add` reads them anew."""
 
@@ -3323,6 +3330,9 @@ class ItemEvidence(Report):
 
     document: int | None
     """The document; none for a text that is not stored."""
+
+    key: str | None
+    """The key of the document, as it is shown; absent for a text that is not stored."""
 
     suite: str
     """The suite."""
@@ -6987,6 +6997,16 @@ class SuiteDropReport(Report):
 
     suite: str
     """Its name."""
+
+
+class SuiteInfo(Report):
+    """A suite of evaluation items."""
+
+    name: str
+    """The name of the suite."""
+
+    items: int
+    """How many items it has."""
 
 
 class SuiteReport(Report):

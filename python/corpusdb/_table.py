@@ -129,9 +129,10 @@ class Table:
     def _text(self, rows: int, width: int | None) -> str:
         if width is None:
             width = shutil.get_terminal_size((_WIDTH, 24)).columns
-        text, is_all = self._rows.show(rows, width)
+        text, is_all, is_cut = self._rows.show(rows, width)
         text = text.rstrip("\n")
-        return text if is_all else f"{text}\n… the first {rows} rows; df(), pl(), arrow() or iterating give all"
+        left = [f"the first {rows} rows"] * (not is_all) + ["what ends in … is cut"] * is_cut
+        return f"{text}\n… {', '.join(left)}; df(), pl(), arrow() or iterating give all" if left else text
 
     def _read_whole(self, make: Callable[[_native.RowStream], Made]) -> Made:
         stream = self._rows.stream()
@@ -172,7 +173,13 @@ class Table:
         if len(self.columns) > _COLUMNS:
             notes.append(f"{_COLUMNS} of {len(self.columns)} columns")
         types = self.types[:_COLUMNS]
-        plain = [_is_name(*column) for column in zip(columns, types, map(list, zip(*rows, strict=True)), strict=False)]
+        if any(isinstance(cell, str) and len(cell) == _CELL and cell.endswith("…") for row in rows for cell in row):
+            notes.append(f"texts of more than {_CELL} characters end in …: df(), pl(), arrow() or iterating give all")
+        # Four digits may be a year, where no number of the column has five.
+        plain = [
+            not (is_amount and any(isinstance(value, int) and abs(value) >= 10_000 for value in column))
+            for is_amount, column in zip(self._rows.amounts, map(list, zip(*rows, strict=True)), strict=False)
+        ]
         kinds = [_kind(kind) for kind in types]
         table = _html.table(columns, rows, thousands=True, plain=plain, kinds=kinds)
         return _html.shown(table + _html.note("; ".join(notes)))
@@ -187,15 +194,6 @@ def _library(name: str, call: str) -> Any:
             raise
         way_out = f"{call} needs {name}, which {sys.executable} does not have: install it (pip install {name})"
         raise ModuleNotFoundError(way_out, name=name) from None
-
-
-def _is_name(column: str, arrow: str, values: list[object]) -> bool:
-    """Whether the numbers of a column stand as they are, without thousands: they name something, as ids and years do.
-
-    The ids of a corpus are unsigned, and its amounts are not. Where no number has five digits, they may be years.
-    """
-    is_id = arrow.startswith("UInt") or column.lower() == "id" or column.lower().endswith("_id")
-    return is_id or not any(isinstance(value, int) and abs(value) >= 10_000 for value in values)
 
 
 def _kind(arrow: str) -> str:

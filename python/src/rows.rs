@@ -14,7 +14,7 @@ use crate::remaining::{RemainingRows, first, there};
 use crate::stream::RowStream;
 use corpusdb::arrow::array::{Array, RecordBatch};
 use corpusdb::arrow::datatypes::SchemaRef;
-use corpusdb::sql::{PrintFormat, Printer, SqlQuery};
+use corpusdb::sql::{PrintFormat, Printer, SqlQuery, has_thousands};
 use corpusdb::{Corpus, CorpusOptions};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
@@ -186,6 +186,12 @@ impl PyRows {
         self.schema.fields().iter().map(|field| field.data_type().to_string()).collect()
     }
 
+    /// For each column, whether its whole numbers are amounts, which people read with commas.
+    #[getter]
+    fn amounts(&self) -> Vec<bool> {
+        self.schema.fields().iter().map(|field| has_thousands(field)).collect()
+    }
+
     /// Starts to read all rows as tuples.
     fn read(&self, py: Python<'_>) -> PyResult<RowReader> {
         let rows = self.begin(py)?;
@@ -208,9 +214,9 @@ impl PyRows {
         Ok(rows)
     }
 
-    /// The first `count` rows as a text table at most `width` characters wide, as the command prints it, and whether
-    /// these are all rows.
-    fn show(&self, py: Python<'_>, count: usize, width: usize) -> PyResult<(String, bool)> {
+    /// The first `count` rows as a text table at most `width` characters wide, as the command prints it, whether these
+    /// are all rows, and whether a value is cut.
+    fn show(&self, py: Python<'_>, count: usize, width: usize) -> PyResult<(String, bool, bool)> {
         let (batches, is_all) = self.look_ahead(py, count.saturating_add(1))?;
         let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
         let mut text = Vec::new();
@@ -223,7 +229,8 @@ impl PyRows {
             printed = printed.and_then(|()| printer.batch(&batch));
         }
         printed.and_then(|()| printer.finish()).map_err(|error| crate::error::raise(py, error))?;
-        Ok((String::from_utf8_lossy(&text).into_owned(), is_all && rows <= count))
+        let is_cut = printer.has_cut();
+        Ok((String::from_utf8_lossy(&text).into_owned(), is_all && rows <= count, is_cut))
     }
 
     /// The addresses of the buffers of each column of each batch that was read ahead. A reader of the stream sees the

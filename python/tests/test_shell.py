@@ -143,6 +143,14 @@ def test_names_are_completed_from_the_corpus(shell: Terminal) -> None:
     shell.ask("", ".schema", "snapshots", "kept_hash")
 
 
+def test_values_are_completed_from_the_indexes(shell: Terminal) -> None:
+    shell.type("SELECT count(*) AS n FROM documents_at('fir\t")
+    shell.wait_for("documents_at('first'")
+    shell.type(") WHERE standing NOT IN ('empty', 'nea\t")
+    shell.wait_for("'near'")
+    shell.ask(") AND source = 'we\t;", "source = 'web'", "| n")
+
+
 def test_lines_are_remembered_by_the_next_shell(crawl_path: Path, tmp_path: Path) -> None:
     state = tmp_path / "state"
     first = Terminal(crawl_path, state)

@@ -144,9 +144,13 @@ def test_a_table_is_printed_as_wide_as_asked(db: corpusdb.Corpus, capsys: Any) -
     table.show(2, width=40)
     shown = capsys.readouterr().out.splitlines()
     assert all(len(line) <= 40 for line in shown[:-1]) and shown[3].startswith("| 0 ")
-    assert shown[-1] == "… the first 2 rows; df(), pl(), arrow() or iterating give all"
-    table.show(100)
-    assert "…" not in capsys.readouterr().out.splitlines()[-1]
+    assert shown[-1] == "… the first 2 rows, what ends in … is cut; df(), pl(), arrow() or iterating give all"
+    table.show(100, width=40)
+    assert capsys.readouterr().out.splitlines()[-1].startswith("… what ends in … is cut; df(), ")
+    db.sql("SELECT id, source FROM documents ORDER BY id").show(2)
+    assert capsys.readouterr().out.splitlines()[-1].startswith("… the first 2 rows; df(), ")
+    db.sql("SELECT id, source FROM documents").show(100)
+    assert "…" not in capsys.readouterr().out
     db.sql("SELECT id FROM documents WHERE id < 0").show()
     assert "id" in capsys.readouterr().out
     with pytest.raises(ValueError, match="rows: expected a number from 0 on, got -1"):

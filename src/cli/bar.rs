@@ -2,7 +2,7 @@
 //!
 //! Nothing is drawn when stderr is not a terminal; notes are printed in any case. The most important figure comes
 //! first, and the last ones are left out where a terminal is too narrow for all. A rate, and with it the time left, is
-//! shown once a second has passed: before, it would be invented.
+//! shown once a second has passed: before, it would be invented. Where the locale is not UTF-8, a bar is of `#`.
 
 use super::columns::eighths;
 use super::output::note as talk;
@@ -23,6 +23,8 @@ const BAR: usize = 8;
 pub(super) struct Bar {
     current: Mutex<Option<ProgressBar>>,
     tally: Arc<Mutex<Option<ProgressTally>>>,
+    /// Draws a share in so many columns.
+    draw: fn(f64, usize) -> String,
     target: fn() -> ProgressDrawTarget,
     width: fn() -> usize,
 }
@@ -34,7 +36,8 @@ impl Bar {
     }
 
     fn on(target: fn() -> ProgressDrawTarget, width: fn() -> usize) -> Self {
-        Self { current: Mutex::new(None), tally: Arc::default(), target, width }
+        let draw = if is_utf8(|name| std::env::var(name).ok()) { eighths } else { signs };
+        Self { current: Mutex::new(None), tally: Arc::default(), draw, target, width }
     }
 
     fn with(&self, act: impl FnOnce(&ProgressBar)) {
@@ -61,7 +64,8 @@ impl Drop for Bar {
 impl Progress for Bar {
     fn begin(&self, stage: &str, total: Option<u64>) {
         self.set_tally(None);
-        let (name, tally, width) = (stage.to_owned(), Arc::clone(&self.tally), self.width);
+        let (name, tally) = (stage.to_owned(), Arc::clone(&self.tally));
+        let (draw, width) = (self.draw, self.width);
         let line = move |state: &ProgressState, out: &mut dyn std::fmt::Write| {
             let stage = ProgressLine {
                 name: &name,
@@ -70,6 +74,7 @@ impl Progress for Bar {
                 elapsed: state.elapsed().as_secs_f64(),
                 per_second: state.per_sec(),
                 tally: tally.lock().ok().and_then(|tally| *tally),
+                draw,
             };
             let _ = out.write_str(&stage.line(width()));
         };
@@ -145,6 +150,7 @@ struct ProgressLine<'a> {
     /// How many of the total are done in a second, of late.
     per_second: f64,
     tally: Option<ProgressTally>,
+    draw: fn(f64, usize) -> String,
 }
 
 impl ProgressLine<'_> {
@@ -155,7 +161,7 @@ impl ProgressLine<'_> {
             Some(share) => format!("{} {:>3.0} %", self.name, (share * 100.0).floor()),
             None => format!("{} {}", self.name, seconds(self.elapsed)),
         };
-        let bar = share.map(|share| format!(" [{:BAR$}]", eighths(share, BAR)));
+        let bar = share.map(|share| format!(" [{:BAR$}]", (self.draw)(share, BAR)));
         let mut figures = self.figures();
         for bar in [bar.as_deref(), None] {
             loop {
@@ -200,6 +206,18 @@ impl ProgressLine<'_> {
         }
         figures
     }
+}
+
+/// A bar of whole columns, in signs that every terminal has.
+fn signs(share: f64, columns: usize) -> String {
+    "#".repeat((share.clamp(0.0, 1.0) * columns as f64).round() as usize)
+}
+
+/// Whether the locale of the environment is UTF-8; one that names none is taken for it, as today's terminals are.
+fn is_utf8(variable: impl Fn(&str) -> Option<String>) -> bool {
+    let mut named = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(variable);
+    let locale = named.find(|locale| !locale.is_empty());
+    locale.is_none_or(|locale| locale.replace('-', "").to_lowercase().contains("utf8"))
 }
 
 /// A count per second: whole numbers, with one decimal below ten.
@@ -257,7 +275,8 @@ mod tests {
     /// What is drawn is the line in the width of the terminal, also of a stage without numbers.
     #[test]
     fn a_terminal_of_sixty_columns_gets_no_wider_line() {
-        let bar = Bar::on(|| ProgressDrawTarget::term_like(Box::new(Narrow)), || 60);
+        let mut bar = Bar::on(|| ProgressDrawTarget::term_like(Box::new(Narrow)), || 60);
+        bar.draw = eighths;
         bar.begin(INGESTING, Some(1_000_000));
         bar.tally(&TALLY);
         bar.advance(430_000);
@@ -284,7 +303,8 @@ mod tests {
     fn stage(elapsed: f64, tally: Option<ProgressTally>) -> ProgressLine<'static> {
         let name = if tally.is_some() { INGESTING } else { "encoding stored documents" };
         let per_second = if elapsed < 0.1 { 1_000.0 } else { 11_491.5 };
-        ProgressLine { name, done: 22_983, total: Some(100_000), elapsed, per_second, tally }
+        let draw = eighths;
+        ProgressLine { name, done: 22_983, total: Some(100_000), elapsed, per_second, tally, draw }
     }
 
     /// It said "0s left" and "1,000/s, 1 of 32" in the first milliseconds.
@@ -334,5 +354,21 @@ mod tests {
             "ingesting 1 min 15 s 0.3 MB/s of text, 133 documents/s, 4,000 kept"
         );
         assert_eq!([4.5, 9.96, 22_982.5].map(rate), ["4.5", "10", "22,983"]);
+    }
+
+    #[test]
+    fn a_locale_that_is_not_utf8_has_bars_of_signs() {
+        let locale = |named: &[(&str, &str)]| {
+            let value = |name: &str| named.iter().find(|(of, _)| *of == name);
+            is_utf8(|name| value(name).map(|(_, value)| (*value).to_owned()))
+        };
+        assert!(locale(&[]) && locale(&[("LANG", "")]) && locale(&[("LANG", "de_DE.UTF-8")]));
+        assert!(locale(&[("LC_ALL", "C.utf8"), ("LANG", "C")]) && locale(&[("LC_ALL", "")]));
+        assert!(!locale(&[("LANG", "C")]) && !locale(&[("LANG", "de_DE.ISO-8859-1")]));
+        assert!(!locale(&[("LC_ALL", "POSIX"), ("LANG", "en_US.UTF-8")]));
+        assert!(!locale(&[("LC_CTYPE", "C"), ("LANG", "en_US.UTF-8")]));
+        let line = ProgressLine { draw: signs, ..stage(2.0, None) }.line(60);
+        assert_eq!(line, "encoding stored documents  22 % [##      ] 6.7 s left");
+        assert_eq!([0.0, 0.5, 1.0, 7.0].map(|share| signs(share, 4)), ["", "##", "####", "####"]);
     }
 }

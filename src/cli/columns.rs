@@ -127,6 +127,14 @@ pub(super) fn cut(name: &str) -> String {
     beginning(&show::one_line(name), WIDEST).into_owned()
 }
 
+/// The first characters of a text, with `…` where it has more.
+pub(super) fn first_characters(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}
+
 /// The beginning of a cell, in as many columns.
 pub(super) fn beginning(cell: &str, columns: usize) -> Cow<'_, str> {
     if cell.width() <= columns {
@@ -177,6 +185,11 @@ mod tests {
                 assert!(ending(line, columns).width() <= columns, "{line} in {columns}");
             }
         }
+    }
+
+    #[test]
+    fn a_cut_text_has_a_mark() {
+        assert_eq!(["é", "éa", "éab"].map(|text| first_characters(text, 2)), ["é", "éa", "éa…"]);
     }
 
     #[test]

@@ -19,6 +19,7 @@ mod find;
 mod keywords;
 mod limits;
 mod output;
+mod paint;
 mod record;
 mod reference;
 mod session;

@@ -8,6 +8,7 @@
 //! error after the work.
 
 use super::columns::{NARROWEST, beginning, ending, narrow, shown_path, wrap};
+pub(super) use super::paint::Paint;
 use corpusdb::inspect::PolicySetting;
 use corpusdb::show;
 use serde::Serialize;
@@ -22,6 +23,9 @@ static AS_JSON: AtomicBool = AtomicBool::new(false);
 
 /// Whether the reader of stdout has closed it.
 static STDOUT_CLOSED: AtomicBool = AtomicBool::new(false);
+
+/// The note on a table with cells that are cut.
+const CUT: &str = "what has … at its end or beginning is cut; `--json` has it whole";
 
 /// The first word of a note about what will go wrong.
 pub(super) const ALARM: &str = "ALARM:";
@@ -48,7 +52,7 @@ pub(super) fn width() -> usize {
 }
 
 /// Whether colours may be printed on a stream.
-fn has_colours(stream: &impl IsTerminal) -> bool {
+pub(super) fn has_colours(stream: &impl IsTerminal) -> bool {
     stream.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
@@ -128,7 +132,7 @@ pub(super) fn print(answer: &str) -> io::Result<()> {
     // The text was filtered when it was written, and has colours, which a second filter would remove.
     let shows = io::stdout().is_terminal();
     let answer = if is_json() && shows { escaped(answer) } else { Cow::Borrowed(answer) };
-    let mut out = Stdout { shows: false, rest: Vec::new() };
+    let mut out = stdout().unfiltered();
     if shows && !is_json() && is_longer_than_the_terminal(&answer) && page(&answer) {
         return Ok(());
     }
@@ -203,6 +207,13 @@ pub(super) struct Stdout {
     rest: Vec<u8>,
 }
 
+impl Stdout {
+    /// This output for text that is filtered already, and has marks of ours.
+    pub(super) fn unfiltered(self) -> Self {
+        Self { shows: false, ..self }
+    }
+}
+
 impl Write for Stdout {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let mut out = io::stdout().lock();
@@ -262,6 +273,8 @@ fn escaped(json: &str) -> Cow<'_, str> {
 pub(super) struct Output {
     text: String,
     notes: Vec<String>,
+    /// Whether a cell of a table is cut.
+    is_cut: bool,
     width: usize,
     /// Whether stdout is a terminal.
     shows: bool,
@@ -277,6 +290,7 @@ impl Output {
         Self {
             text,
             notes,
+            is_cut: false,
             width: width(),
             shows,
             has_colours: has_colours(&io::stdout()),
@@ -285,7 +299,8 @@ impl Output {
     }
 
     /// The text, and the notes to print on stderr after it.
-    pub(super) fn into_parts(self) -> (String, Vec<String>) {
+    pub(super) fn into_parts(mut self) -> (String, Vec<String>) {
+        self.notes.extend(self.is_cut.then(|| CUT.to_owned()));
         (self.text, self.notes)
     }
 
@@ -388,6 +403,7 @@ impl Output {
             for (at, (cell, width)) in row.iter().zip(&widths).enumerate() {
                 // A key says more by its end than by its beginning.
                 let cell = if at == 0 { ending(cell, *width) } else { beginning(cell, *width) };
+                self.is_cut |= self.shows && (cell.starts_with('…') || cell.ends_with('…'));
                 let gap = " ".repeat(width.saturating_sub(cell.width()));
                 match at {
                     0 => line.extend([&*cell, &gap]),
@@ -457,48 +473,6 @@ impl Output {
     }
 }
 
-/// The colour of a part of a line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Paint {
-    /// No colour.
-    Plain,
-    /// What to look at.
-    Highlight,
-    /// Text that only the earlier one of two has.
-    Removed,
-    /// Text that only the later one of two has.
-    Added,
-    /// A verdict that is good.
-    Good,
-    /// A verdict that is bad.
-    Bad,
-    /// Tokens that a model is trained on.
-    Trained,
-    /// Tokens that it is not trained on.
-    Untrained,
-}
-
-impl Paint {
-    /// The marks before and behind a part; without colours, brackets around what was removed and added.
-    const fn marks(self, has_colours: bool) -> (&'static str, &'static str) {
-        match (self, has_colours) {
-            (Self::Plain, _) | (Self::Good | Self::Bad, false) => ("", ""),
-            (Self::Good, true) => ("\x1b[32m", "\x1b[0m"),
-            (Self::Bad, true) => ("\x1b[1;31m", "\x1b[0m"),
-            (Self::Highlight, true) => ("\x1b[1;33m", "\x1b[0m"),
-            (Self::Highlight, false) => ("[[", "]]"),
-            (Self::Removed, true) => ("\x1b[31m[-", "-]\x1b[0m"),
-            (Self::Removed, false) => ("[-", "-]"),
-            (Self::Added, true) => ("\x1b[32m{+", "+}\x1b[0m"),
-            (Self::Added, false) => ("{+", "+}"),
-            (Self::Trained, true) => ("\x1b[1;32m", "\x1b[0m"),
-            (Self::Untrained, true) => ("\x1b[2m", "\x1b[0m"),
-            (Self::Untrained, false) => ("⟦", "⟧"),
-            (Self::Trained, false) => ("", ""),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -507,6 +481,7 @@ mod tests {
         Output {
             text: String::new(),
             notes: Vec::new(),
+            is_cut: false,
             width: 40,
             shows: false,
             has_colours: false,
@@ -557,7 +532,8 @@ mod tests {
             &["key", "documents", "function"],
             [vec![key, "7".into(), "words(text) / 3".into()]],
         );
-        let text = out.into_parts().0;
+        let (text, notes) = out.into_parts();
+        assert_eq!(notes, [CUT]);
         assert_eq!(
             text,
             "  one sentence that is longer than the\n    columns there are, and\n    a_word_without_a_space_that_is_longer_still\nshort\n\n  key            documents      function\n  …/the/last.md          7  words(text)…\n"

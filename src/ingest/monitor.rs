@@ -549,7 +549,11 @@ fn crowded_pair(view: &View, (a, b): (DocId, DocId)) -> Result<CrowdedPair, Stor
 }
 
 fn excerpt_of(text: &str) -> String {
-    text.chars().take(SHOWN).collect()
+    let mut excerpt: String = text.chars().take(SHOWN).collect();
+    if text.chars().nth(SHOWN).is_some() {
+        excerpt.push('…');
+    }
+    excerpt
 }
 
 fn example(view: &View, document: DocId) -> Result<Option<AlarmPair>, StoreError> {

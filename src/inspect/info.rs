@@ -64,6 +64,8 @@ pub struct Info {
     /// The sources of which several chat templates wrote the texts of kept documents (or one with several values), with how
     /// many: `corpusdb show --json` has that of a document.
     pub mixed_templates: BTreeMap<String, u64>,
+    /// The suites of contamination, by name.
+    pub suites: Vec<SuiteInfo>,
     /// The suites whose items an earlier release's rule read of their records: `contamination add` reads them anew.
     pub outdated_suites: Vec<String>,
     /// The ten newest commits, newest last.
@@ -181,6 +183,17 @@ pub struct SnapshotInfo {
     pub purged: u64,
 }
 
+/// A suite of evaluation items.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct SuiteInfo {
+    /// The name of the suite.
+    pub name: String,
+    /// How many items it has.
+    pub items: u64,
+}
+
 /// An epoch plan.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
@@ -252,6 +265,10 @@ pub fn info(view: &View) -> Result<Info, QueryError> {
         lineage: record.lineage.clone(),
         tokens: view.sources().map(|(_, source)| tokens(source, id)).sum(),
     };
+    let (suites, outdated): (Vec<SuiteInfo>, Vec<bool>) = suites(view)?
+        .into_iter()
+        .map(|suite| (SuiteInfo { name: suite.suite, items: suite.items }, suite.outdated))
+        .unzip();
     let disk = view.disk_usage()?.into_iter().map(|(family, bytes)| DiskInfo { family, bytes });
     Ok(Info {
         disk: disk.collect(),
@@ -273,11 +290,13 @@ pub fn info(view: &View) -> Result<Info, QueryError> {
         outdated_signals: signals::outdated(view),
         outdated_fields: outdated_fields(view),
         mixed_templates: mixed(view.templates_of(|| view.kept())?),
-        outdated_suites: suites(view)?
-            .into_iter()
-            .filter(|suite| suite.outdated)
-            .map(|suite| suite.suite)
+        outdated_suites: suites
+            .iter()
+            .zip(outdated)
+            .filter(|(_, is_outdated)| *is_outdated)
+            .map(|(suite, _)| suite.name.clone())
             .collect(),
+        suites,
         commits: commits.into_iter().map(CommitInfo::from).collect(),
         snapshots: view.snapshots()?.into_iter().map(SnapshotInfo::from).collect(),
         epochs: view

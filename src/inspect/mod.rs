@@ -102,7 +102,7 @@ pub use forecast::{FamilyForecast, FamilyGrowth, Forecast, HoursForecast, Memory
 pub(crate) use info::info;
 pub use info::{
     CommitInfo, DiskInfo, EpochInfo, FieldInfo, Info, SnapshotInfo, SourceInfo, StandingCount,
-    TokenizerInfo,
+    SuiteInfo, TokenizerInfo,
 };
 pub use misfits::MisfitExample;
 pub use policy_settings::{PolicySetting, policy_settings};

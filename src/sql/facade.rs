@@ -1,6 +1,6 @@
 //! Methods of `Corpus` that answer statements and conditions, and name documents.
 
-use super::{DocumentFilter, Duplicates, ItemEvidence, Rows, SqlNames, SqlQuery};
+use super::{DocumentFilter, Duplicates, ItemEvidence, Rows, SqlNames, SqlQuery, SqlValues};
 use crate::corpus::Corpus;
 use crate::sql;
 use model::{DocId, Error};
@@ -105,5 +105,10 @@ impl Corpus {
         rule: &ContaminationRule,
     ) -> Result<Vec<ItemEvidence>, Error> {
         Ok(sql::document_evidence(self.view(), document, rule)?)
+    }
+
+    /// The values that conditions can compare with: of sources, standings and keywords, and names of snapshots.
+    pub fn sql_values(&self) -> SqlValues {
+        SqlValues::of(self.view())
     }
 }

@@ -3,9 +3,10 @@
 use super::catalogue::table_names;
 use super::outside::TABLE_FUNCTIONS;
 use crate::sql::error::QueryError;
-use datafusion::common::SchemaError;
+use datafusion::common::{Column, SchemaError, TableReference};
 use datafusion::error::DataFusionError;
-use model::near_names::UnknownName;
+use model::Hint;
+use model::near_names::{UnknownName, did_you_mean};
 
 /// The catalogue's own name, which users never wrote.
 const CATALOGUE: &str = "datafusion.public.";
@@ -57,22 +58,8 @@ pub(crate) fn shown(statement: &str) -> String {
 
 /// The engine's message without its class; for an unknown column, its name and the columns that exist.
 pub(crate) fn words(error: &DataFusionError) -> String {
-    if let DataFusionError::SchemaError(schema, _) = error.find_root()
-        && let SchemaError::FieldNotFound { field, valid_fields } = schema.as_ref()
-    {
-        let known: Vec<&str> = valid_fields.iter().map(|column| column.name.as_str()).collect();
-        let told = unknown("column", &field.name, known.iter().copied());
-        let is_of_documents = ["key", "standing", "meta"].iter().all(|name| known.contains(name));
-        let field = match is_of_documents {
-            true => format!(
-                "; a field of the records is `meta ->> '{}'`, and what `id_field=` named is the column key",
-                field.name
-            ),
-            false => String::new(),
-        };
-        return format!(
-            "{told} (a name with capitals needs double quotes, text needs single ones){field}"
-        );
+    if let Some(field) = UnknownField::of(error) {
+        return field.words();
     }
     let text = match error.find_root() {
         DataFusionError::Plan(text) | DataFusionError::Execution(text) => text.clone(),
@@ -84,7 +71,10 @@ pub(crate) fn words(error: &DataFusionError) -> String {
             inner.to_string().trim_start_matches("sql parser error: ").to_owned()
         }
         DataFusionError::NotImplemented(text) => misplaced(text).unwrap_or_else(|| text.clone()),
-        DataFusionError::External(inner) => inner.to_string(),
+        DataFusionError::External(inner) => match inner.downcast_ref::<QueryError>() {
+            Some(own) => with_hint(own, own.hint()),
+            None => inner.to_string(),
+        },
         other => pattern(&other.strip_backtrace()).unwrap_or_else(|| other.strip_backtrace()),
     };
     let text = text.replace(CATALOGUE, "").replace('\n', " ");
@@ -102,17 +92,25 @@ fn unknown_words(text: &str) -> Option<String> {
         ));
     }
     if let Some((name, _)) = name("table '", "' not found") {
+        let name = name.strip_prefix("datafusion.").unwrap_or(name);
         return Some(unknown("table", name, table_names()));
     }
-    // The engine looks among its scalar functions, or among aggregates where the call is one.
+    // The engine looks among its scalar functions, or among aggregates where the call is one, and names the nearest one
+    // however far it is.
     let (name, meant) = name("Invalid function '", "'.")?;
-    let meant = meant.trim().strip_prefix("Did you mean '")?.strip_suffix("'?")?;
-    Some(format!("no function `{name}`; did you mean `{meant}`?"))
+    let meant = meant.trim().strip_prefix("Did you mean '").and_then(|it| it.strip_suffix("'?"));
+    let way_out = did_you_mean(name, meant);
+    let way_out = way_out.unwrap_or_else(|| "SHOW FUNCTIONS lists those that there are".to_owned());
+    Some(format!("no function `{name}`; {way_out}"))
 }
 
-fn unknown<'a>(what: &'static str, name: &str, known: impl Iterator<Item = &'a str>) -> String {
+fn unknown<'a>(what: &'static str, name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let unknown = UnknownName::new(what, name, known);
-    format!("{unknown}; {}", unknown.hint())
+    with_hint(&unknown, Some(unknown.hint()))
+}
+
+fn with_hint(told: &dyn std::fmt::Display, hint: Option<Hint>) -> String {
+    hint.map_or_else(|| told.to_string(), |hint| format!("{told}; {hint}"))
 }
 
 /// Our message for a faulty regular expression: the user's fault, which the engine reports as its own.
@@ -148,9 +146,85 @@ fn misplaced(text: &str) -> Option<String> {
     })
 }
 
-/// The name of the column an error complains of.
+/// The name that the engine found no column for, and the columns that it looked at.
+struct UnknownField<'e> {
+    field: &'e Column,
+    columns: &'e [Column],
+}
+
+impl<'e> UnknownField<'e> {
+    fn of(error: &'e DataFusionError) -> Option<Self> {
+        let DataFusionError::SchemaError(schema, _) = error.find_root() else { return None };
+        let SchemaError::FieldNotFound { field, valid_fields } = schema.as_ref() else {
+            return None;
+        };
+        Some(Self { field, columns: valid_fields })
+    }
+
+    /// The table, or its alias, that stands before the name.
+    fn table(&self) -> Option<&'e str> {
+        self.field.relation.as_ref().map(TableReference::table)
+    }
+
+    /// The columns of that table, or of all where none is named.
+    fn known(&self) -> Vec<&'e str> {
+        let table = self.table();
+        let is_of = |column: &&Column| table.is_none() || table == table_of(column);
+        once(self.columns.iter().filter(is_of).map(|column| column.name.as_str()))
+    }
+
+    fn is_of_documents(&self) -> bool {
+        let known = self.known();
+        ["key", "standing", "meta"].iter().all(|name| known.contains(name))
+    }
+
+    /// What is wrong, and the way out: of a table with an alias its columns alone.
+    fn words(&self) -> String {
+        let name = &self.field.name;
+        let (known, tables) = (self.known(), once(self.columns.iter().filter_map(table_of)));
+        let Some(table) = self.table().filter(|_| !tables.is_empty()) else {
+            let known = once(self.columns.iter().map(|column| column.name.as_str()));
+            return self.with_notes(unknown("column", name, known));
+        };
+        match known.as_slice() {
+            [] => unknown("table or alias", table, tables),
+            _ if tables.len() == 1 => self.with_notes(unknown("column", name, known)),
+            _ => {
+                let unknown = UnknownName::new("column", name, known);
+                self.with_notes(format!("{unknown} in `{table}`; {}", unknown.hint()))
+            }
+        }
+    }
+
+    fn with_notes(&self, told: String) -> String {
+        let field = match self.is_of_documents() {
+            true => format!(
+                "; a field of the records is `meta ->> '{}'`, and what `id_field=` named is the column key",
+                self.field.name
+            ),
+            false => String::new(),
+        };
+        format!("{told} (a name with capitals needs double quotes, text needs single ones){field}")
+    }
+}
+
+fn table_of(column: &Column) -> Option<&str> {
+    column.relation.as_ref().map(TableReference::table)
+}
+
+/// Each name once, in their order.
+fn once<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut found = Vec::new();
+    for name in names {
+        if !found.contains(&name) {
+            found.push(name);
+        }
+    }
+    found
+}
+
+/// The name that an error says `documents` has no column for.
 pub(crate) fn unknown_column(error: &DataFusionError) -> Option<&str> {
-    let DataFusionError::SchemaError(schema, _) = error.find_root() else { return None };
-    let SchemaError::FieldNotFound { field, .. } = schema.as_ref() else { return None };
-    Some(&field.name)
+    let unknown = UnknownField::of(error)?;
+    unknown.is_of_documents().then_some(unknown.field.name.as_str())
 }

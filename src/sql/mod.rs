@@ -39,7 +39,8 @@
 //! that tell about texts, `outside` functions that are tables; `options` says what a statement may look at. `limits`,
 //! `pool`, `growing`, `metered` and `expanding` bound what it holds, `stop` ends it early. `tables` specifies the small
 //! tables; `catalogue` and `functions` list tables and columns, `engine_function` is what functions of ours take from
-//! the engine's, `names` lists the words, `script` cuts a text into statements, `faults` says what is wrong with one.
+//! the engine's, `names` lists the words, `script` cuts a text into statements, `faults` says what is wrong with one, `explain` how
+//! the scans of one read documents.
 //!
 //! `filter` is what a verb takes of documents, `keys` how keys are shown and found, `document_table` and `pairs` are
 //! columns of documents and of pairs that are given by id, `relations` has a document's place in its cluster, `evidence`
@@ -62,9 +63,10 @@ mod engine;
 mod engine_function;
 mod error;
 mod evaluate;
-mod exact;
 mod evidence;
+mod exact;
 mod expanding;
+mod explain;
 mod facade;
 mod faults;
 mod filter;
@@ -130,7 +132,7 @@ pub(crate) use filter::kept_in;
 pub(crate) use incoming::IncomingCondition;
 pub(crate) use keys::{Keys, find_key};
 pub(crate) use names::names;
-pub use names::{SqlNames, SqlTableNames};
+pub use names::{SqlNames, SqlTableNames, SqlValues};
 pub use pairs::{DuplicatePair, Duplicates};
 pub(crate) use pairs::{Pairs, duplicates};
 pub use parameters::{SqlParameters, SqlValue};
@@ -138,7 +140,7 @@ pub(crate) use parser::names_column;
 pub(crate) use present::{Dependence, dependence};
 pub(crate) use presets::resolved;
 pub(crate) use print::refuse_same_names;
-pub use print::{PrintFormat, Printer};
+pub use print::{PrintFormat, Printer, has_thousands};
 pub use query::SqlQuery;
 pub(crate) use relations::Relation;
 pub use script::{Script, ScriptEnd, ScriptFault, ScriptStatement};

@@ -1,13 +1,16 @@
 //! The names and keywords that statements over a view may use, for completion: tables, columns, functions, keywords.
 
+use super::schema::{Content, DocumentColumns};
 use super::session;
 use crate::sql::error::QueryError;
 use arrow::datatypes::SchemaRef;
 use datafusion::datasource::TableProvider;
 use datafusion::execution::session_state::SessionState;
+use model::Standing;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use store::View;
+use store::system_fields::is_shortened;
 
 /// Keywords of the statements that are run.
 const KEYWORDS: [&str; 85] = [
@@ -136,6 +139,66 @@ pub fn names(view: &View) -> Result<SqlNames, QueryError> {
         functions: functions.into_iter().collect(),
         keywords: &KEYWORDS,
     })
+}
+
+/// Values of columns of `documents`, and names of snapshots, for completion. They come from indexes: no document is read.
+#[derive(Clone)]
+pub struct SqlValues {
+    view: View,
+}
+
+impl SqlValues {
+    /// The values at the moment of a view.
+    #[must_use]
+    pub fn of(view: &View) -> Self {
+        Self { view: view.clone() }
+    }
+
+    /// The first `most` values of `source`, `standing`, `language` or a declared keyword field that begin so, in byte
+    /// order; none of other columns, nor values of more than 1,024 bytes.
+    ///
+    /// # Errors
+    /// [`QueryError::Store`] when a row cannot be read.
+    pub fn of_column(
+        &self,
+        column: &str,
+        beginning: &str,
+        most: usize,
+    ) -> Result<Vec<String>, QueryError> {
+        let columns = DocumentColumns::of(&self.view);
+        let Some(column) = columns.named(column) else { return Ok(Vec::new()) };
+        Ok(match column.source {
+            Content::SourceName => {
+                let sources = self.view.sources().map(|(_, record)| record.name.clone());
+                first(sources.collect(), beginning, most)
+            }
+            Content::Standing => {
+                first(Standing::ALL.map(|it| it.name().to_owned()).into(), beginning, most)
+            }
+            Content::Keyword(field) => {
+                let terms = self.view.terms_beginning(field, beginning.as_bytes(), most)?;
+                let whole = terms.into_iter().filter(|(value, _)| !is_shortened(value));
+                whole.filter_map(|(value, _)| String::from_utf8(value).ok()).collect()
+            }
+            _ => Vec::new(),
+        })
+    }
+
+    /// The first `most` names of snapshots that begin so.
+    ///
+    /// # Errors
+    /// [`QueryError::Store`] when a row cannot be read.
+    pub fn of_snapshots(&self, beginning: &str, most: usize) -> Result<Vec<String>, QueryError> {
+        let snapshots = self.view.snapshots()?.into_iter().map(|record| record.name);
+        Ok(first(snapshots.collect(), beginning, most))
+    }
+}
+
+fn first(mut names: Vec<String>, beginning: &str, most: usize) -> Vec<String> {
+    names.retain(|name| name.starts_with(beginning));
+    names.sort_unstable();
+    names.truncate(most);
+    names
 }
 
 async fn tables(state: &SessionState) -> Result<Vec<SqlTableNames>, QueryError> {

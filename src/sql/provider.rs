@@ -46,7 +46,16 @@ impl Documents {
         Ok(Self { within: Some(Within { snapshot, kept }), ..Self::new(view) })
     }
 
-    fn translator(&self) -> Translator<'_> {
+    pub(super) const fn view(&self) -> &View {
+        &self.view
+    }
+
+    /// The snapshot whose documents these are.
+    pub(super) fn snapshot(&self) -> Option<&str> {
+        self.within.as_ref().map(|within| within.snapshot.as_str())
+    }
+
+    pub(super) fn translator(&self) -> Translator<'_> {
         Translator::new(&self.view, &self.columns)
     }
 }

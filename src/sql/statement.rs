@@ -1,5 +1,6 @@
 //! Runs one statement on a thread of its own, which sends the caller batches as the engine makes them.
 
+use super::explain::scans_explained;
 use super::metered::metered;
 use super::query::SqlQuery;
 use super::session::Asked;
@@ -126,8 +127,9 @@ pub fn sql(view: &View, query: impl Into<SqlQuery>) -> Result<Rows, QueryError> 
         };
         let state = session::session_with(&view, &query)?;
         let plan = session::plan(&state, statement, &query).await?;
+        let explained = scans_explained(&plan)?;
         let (schema, streams) = start(state, &plan, &query.interrupt).await?;
-        if columns.send(schema).is_ok() {
+        if columns.send(schema).is_ok() && explained.is_none_or(|it| sender.send(it).is_ok()) {
             give(streams, &sender).await?;
         }
         Ok(())

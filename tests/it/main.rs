@@ -142,6 +142,7 @@ mod signals;
 /// Statements: what they answer, in which words, from which tables, within which limits.
 mod sql {
     mod exact;
+    mod faces;
     mod files;
     mod limits;
     mod odd_columns;

@@ -97,9 +97,13 @@ fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&
     near.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, known)| known)
 }
 
-/// From 0 to 1. Of short names one slip of a finger (`wbe`) counts, which leaves few letters in their places.
+/// From 0 to 1. Of short names one slip of a finger (`wbe`) counts, which leaves few letters in their places; the same
+/// letters in another case are most alike.
 fn likeness(name: &str, known: &str) -> f64 {
     const LETTERS: usize = 3;
+    if name.eq_ignore_ascii_case(known) {
+        return 1.0;
+    }
     let likeness = strsim::jaro(name, known);
     let is_slip = known.chars().count() >= LETTERS && strsim::osa_distance(name, known) == 1;
     if is_slip { likeness.max(0.9) } else { likeness }
@@ -115,6 +119,7 @@ mod tests {
         assert_eq!(nearest("lenght", known), Some("length"));
         assert_eq!(nearest("langauge", known), Some("language"));
         assert_eq!(nearest("wbe", known), Some("web"));
+        assert_eq!(nearest("url", ["ur", "URL", "uri"]), Some("URL"));
         assert_eq!(nearest("xyz", known), None);
         assert_eq!(nearest("", known), None);
         assert_eq!(nearest("source", []), None);

@@ -1,5 +1,6 @@
 //! Prints evidence of a suite in a document for people: as a table, or with the texts.
 
+use crate::cli::columns::first_characters;
 use crate::cli::output::Output;
 use corpusdb::Corpus;
 use corpusdb::show::one_line;
@@ -63,13 +64,14 @@ pub(super) fn print_table(found: &[ItemEvidence], out: &mut Output) {
             one.item.clone(),
             one.item_text().to_string(),
             one.document.map(|document| document.to_string()).unwrap_or_default(),
+            one.key.clone().unwrap_or_default(),
             format!("{:.3}", one.score),
             one.tokens.to_string(),
             one.longest_run.to_string(),
             verdict(one).to_owned(),
         ]
     };
-    let head = ["item", "part", "document", "score", "tokens", "longest run", "verdict"];
+    let head = ["item", "part", "document", "key", "score", "tokens", "longest run", "verdict"];
     // Before a review, and without weak items, every row says the same.
     let shown = head.len() - usize::from(found.iter().all(|one| verdict(one) == CONTAMINATED));
     out.table(head.split_at(shown).0, found.iter().map(row));
@@ -87,8 +89,6 @@ fn verdict(one: &ItemEvidence) -> &'static str {
 
 /// The beginning of a text, on one line.
 fn shown(text: &str) -> String {
-    let plain = |character: char| if character.is_whitespace() { ' ' } else { character };
-    let head: String = text.chars().take(SHOWN).map(plain).collect();
-    let dots = if text.chars().nth(SHOWN).is_some() { " .." } else { "" };
-    format!("{}{dots}", one_line(&head))
+    let head = first_characters(text, SHOWN).replace(char::is_whitespace, " ");
+    one_line(&head).into_owned()
 }

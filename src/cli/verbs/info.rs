@@ -5,8 +5,8 @@ use crate::cli::columns::{eighths, policy_name, shown_path};
 use crate::cli::output::Output;
 use crate::cli::verb::{PythonMethod, Report, Verb, VerbCall};
 use corpusdb::Corpus;
-use corpusdb::inspect::{Forecast, Info, SourceInfo};
-use corpusdb::show::{number, percent_of, seconds, share, short, size};
+use corpusdb::inspect::{Forecast, Info, SourceInfo, SuiteInfo};
+use corpusdb::show::{count, number, percent_of, seconds, share, short, size};
 use serde::Serialize;
 use serde_json::Value;
 use std::path::PathBuf;
@@ -203,6 +203,7 @@ fn print_summary(info: &Info, out: &mut Output) {
         format!("{} ({} ids): {} tokens", it.name, number(it.vocab_size.into()), number(it.tokens))
     });
     let plans = info.epochs.iter().rev().map(|it| format!("{} on {}", it.number, it.snapshot));
+    let suite = |it: &SuiteInfo| format!("{} ({})", it.name, count(it.items, "item", "items"));
     let rejects = match info.rejects {
         0 => String::new(),
         count => format!("{} (`corpusdb rejects` lists them)", number(count)),
@@ -215,6 +216,7 @@ fn print_summary(info: &Info, out: &mut Output) {
         ("tokenizers", named(tokenizers.collect())),
         ("snapshots", named(info.snapshots.iter().map(|it| it.name.clone()).collect())),
         ("plans", named(plans.collect())),
+        ("suites", named(info.suites.iter().map(suite).collect())),
         ("policy", format!("{policy}   commit {}   (--settings shows all)", info.commit)),
     ] {
         if !words.is_empty() {

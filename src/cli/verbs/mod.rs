@@ -29,6 +29,7 @@ mod review_verdicts;
 mod shell;
 mod shell_editor;
 mod shell_input;
+mod shell_values;
 mod signals;
 mod signals_report;
 mod similar;

@@ -1,6 +1,6 @@
 //! `corpusdb rejects`: the records that could not be read, by reason or one by one.
 
-use crate::cli::columns::shown_path;
+use crate::cli::columns::{first_characters, shown_path};
 use crate::cli::output::{self, Output};
 use crate::cli::verb::{CorpusPath, DryRun, Manners, PythonMethod, Report, Verb, VerbCall};
 use corpusdb::curate::{DropRejectsReport, RejectSelection};
@@ -95,7 +95,7 @@ fn shown(reject: &RejectLine, reason: Option<&str>) -> String {
     let RejectLine { source, path, number, offset, raw, .. } = reject;
     // The list is for programs as well, and names a file as `--drop --path` takes it.
     let path = if reason.is_some() { path } else { shown_path(path) };
-    let head: String = raw.chars().take(RAW).collect();
+    let head = first_characters(raw, RAW);
     let reason = reason.map_or_else(String::new, |reason| format!(" {reason}:"));
     let text = format!(
         "{path}: record {number} (counted from 0, byte {offset}, source {source}):{reason} {head}"

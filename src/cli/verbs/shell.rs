@@ -2,14 +2,14 @@
 
 use super::shell_editor::{LineEditor, ShellInput, quoted};
 use super::shell_input::{COMMANDS, ShellCommand, ShellStep, step};
-use super::sql_answer::{AnswerFile, AnswerFormat, StatementScope, print_answer};
+use super::sql_answer::{AnswerFile, AnswerFormat, StatementScope, answers_to, print_answer};
 use crate::cli::causes;
 use crate::cli::output::{self, Output};
 use crate::cli::session::CommandSession;
 use corpusdb::show::number;
 use corpusdb::sql::{PrintFormat, SqlQuery};
 use corpusdb::{Context, Corpus};
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -161,12 +161,14 @@ impl SqlShell<'_> {
     }
 
     fn show(&self, statement: &str, context: &Context<'_>) -> anyhow::Result<u64> {
-        let mut out = BufWriter::new(output::stdout());
+        let mut out = answers_to(self.mode);
         let printed = print_answer(self.scope(), statement, self.mode, &mut out, context);
         out.flush()?;
         let printed = printed?;
         if printed.is_cut {
-            output::note("values that end in … are cut; `.mode line` shows complete values");
+            output::note(
+                "what ends in … is cut; `.mode line` shows complete values, `.output FILE` writes them",
+            );
         }
         Ok(printed.rows)
     }

@@ -1,8 +1,9 @@
 //! The line editor of the shell: history, completion from the corpus and the engine, and statements of several lines.
 
 use super::shell_input::{COMMANDS, ShellCommandHelp, ShellStep, step};
+use super::shell_values::ValuePlace;
 use corpusdb::Corpus;
-use corpusdb::sql::SqlNames;
+use corpusdb::sql::{SqlNames, SqlValues};
 use rustyline::completion::{Completer, FilenameCompleter, Pair};
 use rustyline::error::ReadlineError;
 use rustyline::highlight::Highlighter;
@@ -40,6 +41,7 @@ impl LineEditor {
         let mut editor = Editor::with_config(config)?;
         editor.set_helper(Some(ShellHelper {
             names: corpus.sql_names()?,
+            values: corpus.sql_values(),
             files: FilenameCompleter::new(),
         }));
         let history = history_file();
@@ -52,10 +54,10 @@ impl LineEditor {
         Ok(Self { editor, history })
     }
 
-    /// Takes the names of this corpus for completion.
+    /// Takes the names and values of this corpus for completion.
     pub(super) fn name(&mut self, corpus: &Corpus) {
         if let (Some(words), Ok(names)) = (self.editor.helper_mut(), corpus.sql_names()) {
-            words.names = names;
+            (words.names, words.values) = (names, corpus.sql_values());
         }
     }
 
@@ -78,6 +80,7 @@ impl LineEditor {
 
 struct ShellHelper {
     names: SqlNames,
+    values: SqlValues,
     files: FilenameCompleter,
 }
 
@@ -94,7 +97,10 @@ impl Completer for ShellHelper {
         if typed.trim_start().starts_with(".output ") {
             return self.files.complete(line, at, session);
         }
-        let (start, words) = complete(&self.names, typed);
+        let (start, words) = match ValuePlace::of(typed) {
+            Some(place) => (place.start, place.complete(&self.values)),
+            None => complete(&self.names, typed),
+        };
         let pair = |word: String| Pair { display: word.clone(), replacement: word };
         Ok((start, words.into_iter().map(pair).collect()))
     }
@@ -121,9 +127,6 @@ impl Helper for ShellHelper {}
 fn complete(names: &SqlNames, typed: &str) -> (usize, Vec<String>) {
     if typed.trim_start().starts_with('.') {
         return complete_command(names, typed);
-    }
-    if typed.matches('\'').count() % 2 == 1 {
-        return (typed.len(), Vec::new());
     }
     // Within a quoted name the word begins at the quote.
     let quote = typed.rfind('"').filter(|_| typed.matches('"').count() % 2 == 1);
@@ -254,11 +257,6 @@ mod tests {
             ("SELECT id FROM docu", "SELECT id FROM ", &["documents"]),
             ("SELECT d.quali", "SELECT d.", &["quality"]),
             ("SELECT snapshots.k", "SELECT snapshots.", &["kept", "kept_hash"]),
-            (
-                "SELECT id FROM documents WHERE source = 'qual",
-                "SELECT id FROM documents WHERE source = 'qual",
-                &[],
-            ),
             (".mo", "", &[".mode"]),
             (".mode m", ".mode ", &["markdown"]),
             (".timer o", ".timer ", &["on", "off"]),

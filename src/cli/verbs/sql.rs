@@ -1,9 +1,11 @@
 //! `corpusdb sql`: runs statements from the arguments, a file or standard input; on a terminal, opens a shell.
 
 use super::shell;
-use super::sql_answer::{AnswerFile, AnswerFormat, SqlFileReport, StatementScope, print_answer};
+use super::sql_answer::{
+    AnswerFile, AnswerFormat, SqlFileReport, StatementScope, answers_to, print_answer,
+};
 use crate::cli::files::decoded_text;
-use crate::cli::output::{self, Output};
+use crate::cli::output::Output;
 use crate::cli::record::RecordArgs;
 use crate::cli::verb::{CorpusPath, PythonMethod, Report, Verb, VerbCall};
 use anyhow::Context as _;
@@ -11,7 +13,7 @@ use corpusdb::Context;
 use corpusdb::sql::{PrintFormat, Script, ScriptEnd, ScriptStatement, SqlQuery};
 use serde::Serialize;
 use std::fs::File;
-use std::io::{BufWriter, IsTerminal, Read, Write};
+use std::io::{IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 
 /// Bytes of a script, at most.
@@ -19,8 +21,8 @@ const MOST: u64 = 64 << 20;
 
 /// Run SQL over documents, duplicates, sources, commits and more.
 ///
-/// Without a statement, on a terminal, a shell starts: it keeps a history, completes names, and lists its commands with
-/// .help.
+/// Without a statement, on a terminal, a shell starts: it keeps a history, completes names and values, and lists its
+/// commands with .help.
 #[derive(clap::Args)]
 pub(super) struct SqlArgs {
     /// A statement, or several separated by semicolons; - reads standard input.
@@ -120,7 +122,7 @@ docs/reference/sql.md lists every table and column.";
                 let format = AnswerFormat::printed(self.format, session.json)?;
                 if script.print(scope, format)? {
                     call.note(
-                        "values that end in … are cut; `format=` line, csv or json prints complete values",
+                        "what ends in … is cut; `format=` line, csv or json prints complete values, `output=` FILE writes them",
                     );
                 }
                 Ok(SqlAnswer::Streamed {})
@@ -207,7 +209,7 @@ fn read(from: impl Read, name: &str) -> anyhow::Result<String> {
 impl ScriptFile {
     /// Prints the answers one by one until a statement fails. Returns whether a value was cut.
     fn print(&self, scope: StatementScope<'_>, format: PrintFormat) -> anyhow::Result<bool> {
-        let mut out = BufWriter::new(output::stdout());
+        let mut out = answers_to(format);
         let mut is_cut = false;
         for (at, statement) in self.statements.iter().enumerate() {
             if at > 0

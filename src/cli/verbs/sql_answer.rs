@@ -1,7 +1,7 @@
 //! Prints the answer to one statement in a format for people or programs, or writes it to a file.
 
 use crate::cli::columns::reading;
-use crate::cli::output::{self, Output};
+use crate::cli::output::{self, Output, Stdout};
 use crate::cli::record::OnRecord;
 use crate::cli::session::{now, stores};
 use anyhow::Context as _;
@@ -13,7 +13,7 @@ use corpusdb::sql::{PrintFormat, Printer, Rows, SqlQuery};
 use corpusdb::{Context, Corpus};
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::io::{self, BufWriter, IsTerminal};
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
@@ -97,17 +97,26 @@ pub(super) struct PrintSummary {
     pub(super) is_cut: bool,
 }
 
+/// Standard output for answers in a format. The printer filters tables itself, since they have marks.
+pub(super) fn answers_to(format: PrintFormat) -> BufWriter<Stdout> {
+    let out = output::stdout();
+    BufWriter::new(if format == PrintFormat::Table { out.unfiltered() } else { out })
+}
+
 /// Prints the answer to a statement, as it comes.
 pub(super) fn print_answer(
     scope: StatementScope<'_>,
     statement: &str,
     format: PrintFormat,
-    out: &mut dyn Write,
+    out: &mut BufWriter<Stdout>,
     context: &Context<'_>,
 ) -> anyhow::Result<PrintSummary> {
     let rows = scope.rows(statement, context)?;
     let (schema, mut count, mut any) = (rows.schema(), 0, false);
     let mut printer = Printer::new(format, out).within(output::width());
+    if io::stdout().is_terminal() {
+        printer = printer.on_terminal(output::has_colours(&io::stdout()));
+    }
     for batch in rows {
         let batch = batch.map_err(corpusdb::Error::from)?;
         printer.batch(&batch).map_err(corpusdb::Error::from)?;

@@ -153,6 +153,8 @@ fn of_suite(
         }
     }
     let documents = &tainted & kept;
+    let mut worst = worst.finish();
+    worst.iter_mut().try_for_each(|evidence| evidence.name(view))?;
     Ok(SuiteContamination {
         suite: record.name,
         items: record.items.into(),
@@ -164,7 +166,7 @@ fn of_suite(
         common: weighed.common,
         sources: sources(view, &documents)?,
         precision: judged.precision(),
-        worst: worst.finish(),
+        worst,
     })
 }
 

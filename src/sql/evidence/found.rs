@@ -16,6 +16,9 @@ use text::contamination::{ContaminationRule, Evidence};
 pub struct ItemEvidence {
     /// The document; none for a text that is not stored.
     pub document: Option<u64>,
+    /// The key of the document, as it is shown; absent for a text that is not stored.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
     /// The suite.
     pub suite: String,
     /// The id of the item.
@@ -84,6 +87,14 @@ impl ItemEvidence {
             self.spans.iter().filter_map(|(start, end)| text.get(place(*start)..place(*end)));
         self.quotes = quoted.map(str::to_owned).collect();
     }
+
+    /// Fills in the key of the document.
+    pub(super) fn name(&mut self, view: &View) -> Result<(), QueryError> {
+        if let Some(document) = self.document.map(DocId) {
+            self.key = Some(view.display_key(document, &view.expect_header(document)?)?);
+        }
+        Ok(())
+    }
 }
 
 impl Weighed<'_> {
@@ -109,6 +120,7 @@ impl Weighed<'_> {
             let is_enough = rule.is_met(&evidence);
             Ok(ItemEvidence {
                 document,
+                key: None,
                 suite: self.record.name.clone(),
                 item: name.id,
                 part: evidence.text.part.name(),
@@ -174,6 +186,7 @@ pub(crate) fn suite_evidence(
     for evidence in &mut worst {
         if let Some(document) = evidence.document {
             evidence.quote(&view.text(DocId(document))?);
+            evidence.name(view)?;
         }
     }
     Ok(worst)
@@ -197,7 +210,10 @@ pub(crate) fn document_evidence(
             all.extend(weighed.told(Whose::Document(document), &found, rule)?);
         }
     }
-    all.iter_mut().for_each(|evidence| evidence.quote(&text));
+    for evidence in &mut all {
+        evidence.quote(&text);
+        evidence.name(view)?;
+    }
     all.sort_by(ItemEvidence::worst_first);
     Ok(all)
 }

@@ -1,5 +1,7 @@
 //! One value as text on one line: cut to a width, and without characters that would act on a terminal.
 
+use model::show::acts_on_terminals;
+use std::borrow::Cow;
 use std::fmt::{self, Display, Write};
 use unicode_width::UnicodeWidthChar;
 
@@ -13,6 +15,8 @@ pub(super) struct Cell {
     pub width: usize,
     /// Whether the text was cut: then it ends in `…`.
     pub is_cut: bool,
+    /// Whether the text stands for a null.
+    pub is_null: bool,
 }
 
 impl Cell {
@@ -24,20 +28,39 @@ impl Cell {
         line.cell()
     }
 
+    /// The word for a null.
+    pub(super) fn null() -> Self {
+        Self { text: "NULL".to_owned(), width: 4, is_cut: false, is_null: true }
+    }
+
     /// This cell in at most `most` columns.
-    pub(super) fn within(&self, most: usize) -> Self {
+    pub(super) fn within(&self, most: usize) -> Cow<'_, Self> {
         if self.width <= most {
-            return self.clone();
+            return Cow::Borrowed(self);
         }
         let mut line = CellText { most: most.max(1), ..CellText::default() };
         let _ = line.write_str(&self.text);
-        line.cell()
+        Cow::Owned(Self { is_null: self.is_null, ..line.cell() })
     }
 
-    /// Appends the text to `out`, filled with spaces up to `width` columns.
-    pub(super) fn pad(&self, width: usize, out: &mut String) {
-        out.push_str(&self.text);
-        out.extend(std::iter::repeat_n(' ', width.saturating_sub(self.width)));
+    /// The digits, where the text is a whole number.
+    pub(super) fn digits(&self) -> Option<&str> {
+        let digits = self.text.strip_prefix('-').unwrap_or(&self.text);
+        let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+        is_number.then_some(digits)
+    }
+
+    /// Puts a comma before each three digits of a whole number.
+    pub(super) fn separate(&mut self) {
+        let Some(digits) = self.digits().map(str::len) else { return };
+        let mut at = self.text.len();
+        let first = at - digits + 3;
+        self.text.reserve(digits / 3);
+        while at > first {
+            at -= 3;
+            self.text.insert(at, ',');
+        }
+        self.width = self.text.len();
     }
 }
 
@@ -59,7 +82,7 @@ impl CellText {
             self.text.push('…');
             self.width = self.before_mark.1 + 1;
         }
-        Cell { text: self.text, width: self.width, is_cut: self.is_full }
+        Cell { text: self.text, width: self.width, is_cut: self.is_full, is_null: false }
     }
 }
 
@@ -81,12 +104,14 @@ impl fmt::Write for CellText {
     }
 }
 
-/// The character that is shown for `c` on one line of a terminal.
-const fn visible(c: char) -> char {
+/// The character that is shown for `c` on one line of a terminal. No filter comes behind it.
+pub(super) fn visible(c: char) -> char {
     match c {
+        ' '..='~' => c,
         '\n' => '↵',
         '\t' => ' ',
-        c => harmless(c),
+        c if acts_on_terminals(c) => '\u{fffd}',
+        c => c,
     }
 }
 
@@ -105,7 +130,7 @@ mod tests {
     use super::*;
 
     fn shown(text: &str, most: usize) -> (String, usize, bool) {
-        let Cell { text, width, is_cut } = Cell::of(&text, most);
+        let Cell { text, width, is_cut, .. } = Cell::of(&text, most);
         (text, width, is_cut)
     }
 
@@ -122,5 +147,32 @@ mod tests {
         let marks = shown(&"\u{301}".repeat(1000), 10);
         assert!(marks.2 && marks.0.len() <= 10 * BYTES_A_COLUMN + 3);
         assert_eq!(Cell::of(&"abcdef", 5).within(3).text, "ab…");
+        // A table goes to a terminal as it is.
+        let obeyed: String =
+            (0..=0x2070).filter_map(char::from_u32).filter(|c| acts_on_terminals(*c)).collect();
+        assert!(obeyed.chars().count() > 70 && !shown(&obeyed, 200).0.contains(acts_on_terminals));
+    }
+
+    #[test]
+    fn a_whole_number_has_commas_and_nothing_else_has() {
+        let separated = |text: &str| {
+            let mut cell = Cell::of(&text, 40);
+            cell.separate();
+            assert_eq!(cell.width, cell.text.chars().count());
+            cell.text
+        };
+        for (plain, shown) in [
+            ("0", "0"),
+            ("999", "999"),
+            ("1000", "1,000"),
+            ("-123456", "-123,456"),
+            ("-9223372036854775808", "-9,223,372,036,854,775,808"),
+            ("", ""),
+            ("-", "-"),
+            ("NULL", "NULL"),
+            ("12345.5", "12345.5"),
+        ] {
+            assert_eq!(separated(plain), shown);
+        }
     }
 }

@@ -7,10 +7,11 @@ mod table;
 
 use crate::sql::Rows;
 use crate::sql::error::QueryError;
-use arrow::datatypes::{DataType, Fields, Schema};
+use arrow::array::{Array, ArrayRef};
+use arrow::datatypes::{DataType, Field, Fields, Schema};
 use arrow::record_batch::RecordBatch;
 use arrow::util::display::ArrayFormatter;
-use cell::Cell;
+use cell::{Cell, visible};
 use files::output::{WriteError, csv_header, csv_rows, json_rows};
 use model::shown_values;
 use std::io::Write;
@@ -80,6 +81,7 @@ pub struct Printer<'a> {
     format: PrintFormat,
     out: &'a mut dyn Write,
     width: Option<usize>,
+    on_terminal: bool,
     heads: Vec<Head>,
     page: Page,
     rows: u64,
@@ -94,6 +96,7 @@ impl<'a> Printer<'a> {
             format,
             out,
             width: None,
+            on_terminal: false,
             heads: Vec::new(),
             page: Page::default(),
             rows: 0,
@@ -110,7 +113,16 @@ impl<'a> Printer<'a> {
         self
     }
 
-    /// Whether a value has been cut so far, which only tables do. Cut values end in `…`.
+    /// Prints tables as people read them on a terminal: nulls as `NULL`, dim where there may be colours, and commas in
+    /// amounts ([`has_thousands`]). Nothing in a table but these marks acts on a terminal.
+    #[must_use]
+    pub fn on_terminal(mut self, has_colours: bool) -> Self {
+        self.on_terminal = true;
+        self.page.has_colours = has_colours;
+        self
+    }
+
+    /// Whether a value or a name has been cut so far, which only tables do. What is cut ends in `…`.
     #[must_use]
     pub const fn has_cut(&self) -> bool {
         self.cut
@@ -199,6 +211,7 @@ impl<'a> Printer<'a> {
             let head = |field: &arrow::datatypes::FieldRef| Head {
                 name: Cell::of(field.name(), most),
                 is_text: !is_short(field.data_type()),
+                is_amount: self.on_terminal && has_thousands(field),
             };
             self.heads = batch.schema().fields().iter().map(head).collect();
         }
@@ -206,11 +219,18 @@ impl<'a> Printer<'a> {
             batch.columns().iter().map(|column| shown_values(column)).collect();
         let columns = columns.map_err(QueryError::arrow)?;
         for row in 0..batch.num_rows() {
-            let cell = |(values, head): (&ArrayFormatter<'_>, &Head)| {
+            let cell = |((values, column), head): ((&ArrayFormatter<'_>, &ArrayRef), &Head)| {
                 let most = if head.is_text { most } else { WIDEST };
-                Cell::of(&values.value(row), most)
+                // A moment that no calendar has prints as nothing.
+                let shown = match self.on_terminal && column.is_null(row) {
+                    true => Cell::null(),
+                    false => Cell::of(&values.value(row), most),
+                };
+                let is_no_moment = shown.text.is_empty() && column.data_type().is_temporal();
+                if self.on_terminal && is_no_moment { Cell::null() } else { shown }
             };
-            self.page.push(columns.iter().zip(&self.heads).map(cell).collect());
+            let cells = columns.iter().zip(batch.columns()).zip(&self.heads);
+            self.page.push(cells.map(cell).collect());
             if self.page.is_full() {
                 self.flush_page()?;
             }
@@ -226,7 +246,9 @@ impl<'a> Printer<'a> {
                 let values = shown_values(column).map_err(QueryError::arrow)?;
                 let indent = if at == 0 { "" } else { "  " };
                 for line in values.value(row).to_string().lines() {
-                    lines.push_str(&format!("{indent}{line}\n"));
+                    lines.push_str(indent);
+                    lines.extend(line.chars().map(visible));
+                    lines.push('\n');
                 }
             }
             self.write(lines.as_bytes())?;
@@ -303,6 +325,16 @@ fn parts(batch: &RecordBatch) -> impl Iterator<Item = RecordBatch> + '_ {
 /// Whether values are a few characters that must not be cut: numbers, booleans, times.
 fn is_short(kind: &DataType) -> bool {
     kind.is_numeric() || kind.is_temporal() || matches!(kind, DataType::Boolean | DataType::Null)
+}
+
+/// Whether whole numbers of a column are amounts, which people read with commas. Numbers of things are not: they are
+/// unsigned in a corpus, as its ids and commits are, and elsewhere columns called `id`, `.._id`, `year` or `.._year`.
+#[must_use]
+pub fn has_thousands(column: &Field) -> bool {
+    let name = column.name().to_lowercase();
+    let is_of_thing =
+        ["id", "year"].iter().any(|of| name == *of || name.ends_with(&format!("_{of}")));
+    column.data_type().is_signed_integer() && !is_of_thing
 }
 
 fn is_plan(schema: &Schema) -> bool {
@@ -393,6 +425,34 @@ mod tests {
         assert!(whole.starts_with("--- row 1\nn    = 499\ntext = short\n--- row 2\n"));
         assert!(whole.contains(&long));
         assert!(printed(PrintFormat::Table, &[batch.slice(499, 2)]).len() < 2000);
+    }
+
+    #[test]
+    fn a_terminal_has_commas_and_nulls_and_a_file_has_none() {
+        let numbers: ArrayRef = Arc::new(Int64Array::from(vec![Some(12_345_678), None]));
+        let named = |name| (name, Arc::clone(&numbers), true);
+        let unsigned: ArrayRef = Arc::new(arrow::array::UInt64Array::from(vec![1_234_567, 7]));
+        let names = ["n", "id", "user_ID", "year", "idle"].map(named);
+        let columns = names.into_iter().chain([("commit", unsigned, true)]);
+        let batch = RecordBatch::try_from_iter_with_nullable(columns).unwrap();
+        let mut out = Vec::new();
+        let mut printer = Printer::new(PrintFormat::Table, &mut out).on_terminal(true);
+        printer.batch(&batch).unwrap();
+        printer.finish().unwrap();
+        let text = String::from_utf8(out).unwrap();
+        let row = "| 12,345,678 | 12345678 | 12345678 | 12345678 | 12,345,678 | 1234567 |";
+        assert!(text.contains(row) && text.contains("| \x1b[2mNULL\x1b[0m       |"), "{text}");
+        let plain = printed(PrintFormat::Table, &[batch.clone()]);
+        assert!(!plain.contains([',', '\x1b']) && !plain.contains("NULL"), "{plain}");
+        for format in
+            [PrintFormat::Csv, PrintFormat::Json, PrintFormat::Markdown, PrintFormat::Line]
+        {
+            let mut out = Vec::new();
+            let mut printer = Printer::new(format, &mut out).on_terminal(true);
+            printer.batch(&batch).unwrap();
+            printer.finish().unwrap();
+            assert_eq!(String::from_utf8(out).unwrap(), printed(format, &[batch.clone()]));
+        }
     }
 
     #[test]

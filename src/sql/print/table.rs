@@ -1,10 +1,13 @@
 //! Prints a page of rows as a table that fits a width; where no table would fit, one column a line.
 
 use super::cell::Cell;
+use std::borrow::Cow;
 
 const ROWS: usize = 1000;
 /// Bytes of the cells of a page, at most.
 const BYTES: usize = 1 << 20;
+/// The most digits of a number without commas, where no other of its column has more.
+const FEW: usize = 4;
 /// The least width to which a column of texts is cut.
 const NARROWEST: usize = 8;
 
@@ -12,7 +15,12 @@ pub(super) struct Head {
     pub name: Cell,
     /// Whether values may be cut. Half a number is another number.
     pub is_text: bool,
+    /// Whether values are amounts that get commas where one of them has five digits: four digits may be a year.
+    pub is_amount: bool,
 }
+
+/// The marks around a null, where colours may be printed.
+const DIM: (&str, &str) = ("\x1b[2m", "\x1b[0m");
 
 /// Rows that are printed together, since their widths decide those of the table.
 #[derive(Default)]
@@ -21,6 +29,8 @@ pub(super) struct Page {
     bytes: usize,
     /// Rows on the pages before.
     before: u64,
+    /// Whether nulls are dim.
+    pub has_colours: bool,
 }
 
 impl Page {
@@ -40,25 +50,36 @@ impl Page {
     /// Takes the page out as text, with every line at most `width` columns where there is a width, and says whether a
     /// cell was cut.
     pub(super) fn take(&mut self, heads: &[Head], width: Option<usize>) -> (String, bool) {
-        let rows = std::mem::take(&mut self.rows);
+        let mut rows = std::mem::take(&mut self.rows);
         self.bytes = 0;
+        for at in (0..heads.len()).filter(|at| heads.get(*at).is_some_and(|head| head.is_amount)) {
+            let digits = |row: &Vec<Cell>| row.get(at).and_then(|cell| Some(cell.digits()?.len()));
+            if rows.iter().filter_map(digits).any(|digits| digits > FEW) {
+                rows.iter_mut().filter_map(|row| row.get_mut(at)).for_each(Cell::separate);
+            }
+        }
         let mut widths: Vec<usize> = heads.iter().map(|head| head.name.width).collect();
         for row in &rows {
             for (width, cell) in widths.iter_mut().zip(row) {
                 *width = (*width).max(cell.width);
             }
         }
-        let mut cut = rows.iter().flatten().any(|cell| cell.is_cut);
+        let named = heads.iter().map(|head| &head.name);
+        let mut cut = named.chain(rows.iter().flatten()).any(|cell| cell.is_cut);
         let text = match width.map_or(Some(widths.clone()), |width| fit(heads, widths, width)) {
             Some(widths) => {
-                cut |= rows
-                    .iter()
-                    .any(|row| row.iter().zip(&widths).any(|(cell, width)| cell.width > *width));
-                table(heads, &rows, &widths)
+                let is_wide = |(cell, width): (&Cell, &usize)| cell.width > *width;
+                cut |= heads.iter().map(|head| &head.name).zip(&widths).any(is_wide);
+                cut |= rows.iter().any(|row| row.iter().zip(&widths).any(is_wide));
+                table(heads, &rows, &widths, self.has_colours)
             }
-            None => {
-                under_one_another(heads, &rows, width.unwrap_or(usize::MAX), self.before, &mut cut)
-            }
+            None => under_one_another(
+                heads,
+                &rows,
+                width.unwrap_or(usize::MAX),
+                (self.before, self.has_colours),
+                &mut cut,
+            ),
         };
         self.before += u64::try_from(rows.len()).unwrap_or(0);
         (text, cut)
@@ -99,7 +120,7 @@ fn fit(heads: &[Head], mut widths: Vec<usize>, width: usize) -> Option<Vec<usize
     Some(widths)
 }
 
-fn table(heads: &[Head], rows: &[Vec<Cell>], widths: &[usize]) -> String {
+fn table(heads: &[Head], rows: &[Vec<Cell>], widths: &[usize], has_colours: bool) -> String {
     let mut out = String::new();
     let rule = |out: &mut String| {
         for width in widths {
@@ -111,8 +132,8 @@ fn table(heads: &[Head], rows: &[Vec<Cell>], widths: &[usize]) -> String {
     let line = |out: &mut String, cells: &mut dyn Iterator<Item = &Cell>| {
         for (cell, width) in cells.zip(widths) {
             out.push_str("| ");
-            cell.within(*width).pad(*width, out);
-            out.push(' ');
+            push(&cell.within(*width), has_colours, out);
+            out.extend(std::iter::repeat_n(' ', width.saturating_sub(cell.width) + 1));
         }
         out.push_str("|\n");
     };
@@ -128,16 +149,25 @@ fn table(heads: &[Head], rows: &[Vec<Cell>], widths: &[usize]) -> String {
     out
 }
 
+/// Appends the text of a cell; that of a null is dim.
+fn push(cell: &Cell, has_colours: bool, out: &mut String) {
+    let (before, behind) = if cell.is_null && has_colours { DIM } else { ("", "") };
+    out.push_str(before);
+    out.push_str(&cell.text);
+    out.push_str(behind);
+}
+
 fn under_one_another(
     heads: &[Head],
     rows: &[Vec<Cell>],
     width: usize,
-    before: u64,
+    (before, has_colours): (u64, bool),
     cut: &mut bool,
 ) -> String {
     let names = heads.iter().map(|head| head.name.width).max().unwrap_or(0).min(width / 2);
     let most = width.saturating_sub(names + 3).max(NARROWEST);
     let mut out = String::new();
+    *cut |= heads.iter().any(|head| head.name.width > names);
     if rows.is_empty() {
         let names: Vec<&str> = heads.iter().map(|head| head.name.text.as_str()).collect();
         return format!("no rows; columns: {}\n", names.join(", "));
@@ -145,11 +175,13 @@ fn under_one_another(
     for (number, row) in (before + 1..).zip(rows) {
         out.push_str(&format!("--- row {number}\n"));
         for (head, cell) in heads.iter().zip(row) {
-            let shown = if head.is_text { cell.within(most) } else { cell.clone() };
+            let shown = if head.is_text { cell.within(most) } else { Cow::Borrowed(cell) };
             *cut |= shown.is_cut;
-            head.name.within(names).pad(names, &mut out);
+            let name = head.name.within(names);
+            out.push_str(&name.text);
+            out.extend(std::iter::repeat_n(' ', names.saturating_sub(name.width)));
             out.push_str(" = ");
-            out.push_str(&shown.text);
+            push(&shown, has_colours, &mut out);
             out.push('\n');
         }
     }
@@ -161,8 +193,11 @@ mod tests {
     use super::*;
 
     fn heads(names: &[(&str, bool)]) -> Vec<Head> {
-        let head =
-            |(name, is_text): &(&str, bool)| Head { name: Cell::of(name, 100), is_text: *is_text };
+        let head = |(name, is_text): &(&str, bool)| Head {
+            name: Cell::of(name, 100),
+            is_text: *is_text,
+            is_amount: !is_text,
+        };
         names.iter().map(head).collect()
     }
 
@@ -188,6 +223,35 @@ mod tests {
             assert!(cut && text.contains("| 123 | xx"));
         }
         assert!(!page(&[&["123", &long]]).take(&heads, Some(210)).1);
+    }
+
+    #[test]
+    fn five_digits_bring_commas_and_a_null_is_dim() {
+        let heads = heads(&[("n", false), ("text", true)]);
+        let few = page(&[&["2024", "12345"], &["1999", ""]]).take(&heads, None).0;
+        assert!(few.contains("| 2024 | 12345 |"), "{few}");
+        let mut page = page(&[&["2024", "12345"], &["-1234567", ""]]);
+        page.push(vec![Cell::null(), Cell::of(&"x", 9)]);
+        page.has_colours = true;
+        let (text, _) = page.take(&heads, None);
+        for line in [
+            "| 2,024      | 12345 |",
+            "| -1,234,567 |       |",
+            "| \x1b[2mNULL\x1b[0m       | x     |",
+        ] {
+            assert!(text.contains(line), "{text}");
+        }
+        page.push(vec![Cell::null(), Cell::of(&"y".repeat(99), 99)]);
+        let under = page.take(&heads, Some(10)).0;
+        assert!(under.starts_with("--- row 4\nn    = \x1b[2mNULL\x1b[0m\n"), "{under}");
+    }
+
+    #[test]
+    fn a_name_that_is_cut_counts_as_cut() {
+        let name = "column ".repeat(4);
+        let heads = heads(&[("n", false), (name.as_str(), true)]);
+        let (text, cut) = page(&[&["1", "x"]]).take(&heads, Some(30));
+        assert!(cut && text.contains("…"), "{text}");
     }
 
     #[test]

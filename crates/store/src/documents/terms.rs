@@ -84,16 +84,27 @@ impl View {
         field: FieldId,
         most: usize,
     ) -> Result<Option<ValueTerms>, StoreError> {
-        let prefix = TermKey::Value(field, Vec::new()).to_bytes();
+        let found = self.terms_beginning(field, &[], most.saturating_add(1))?;
+        Ok((found.len() <= most).then_some(found))
+    }
+
+    /// The first `most` values of a field that begin with these bytes, with their terms, in byte order of the values.
+    #[doc(hidden)]
+    pub fn terms_beginning(
+        &self,
+        field: FieldId,
+        beginning: &[u8],
+        most: usize,
+    ) -> Result<ValueTerms, StoreError> {
+        let prefix = TermKey::Value(field, beginning.to_vec()).to_bytes();
         let mut rows = self.pinned().scan_prefix::<TermOfValue>(&prefix)?;
         let mut found = Vec::new();
-        while let Some(((_, value), term)) = rows.next()? {
-            if found.len() >= most {
-                return Ok(None);
-            }
+        while found.len() < most
+            && let Some(((_, value), term)) = rows.next()?
+        {
             found.push((value, term));
         }
-        Ok(Some(found))
+        Ok(found)
     }
 
     /// The first `most` values from a term on that no document has any more, and the term to continue from, where there
