@@ -89,7 +89,7 @@ impl ItemEvidence {
     }
 
     /// Fills in the key of the document.
-    pub(super) fn name(&mut self, view: &View) -> Result<(), QueryError> {
+    pub(crate) fn name(&mut self, view: &View) -> Result<(), QueryError> {
         if let Some(document) = self.document.map(DocId) {
             self.key = Some(view.display_key(document, &view.expect_header(document)?)?);
         }
