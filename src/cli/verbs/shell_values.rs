@@ -35,7 +35,7 @@ impl ValuePlace {
         let (before, within) = typed.split_at(open_quote(typed)?);
         Some(Self {
             start: before.len() + 1,
-            beginning: within.trim_start_matches('\'').replace("\'\'", "\'"),
+            beginning: within.strip_prefix('\'').unwrap_or(within).replace("\'\'", "\'"),
             of: kind(before),
         })
     }
