@@ -571,7 +571,8 @@ fn print_proof(found: &Certificate, out: &mut Output) {
         out.line(format!("  {of} of document {document} in {}", finding.place));
     }
     for verb in &found.mended_by {
-        out.line(format!("  `corpusdb {verb}` mends what holds some of these"));
+        let drop = if *verb == "rejects" { " --drop" } else { "" };
+        out.line(format!("  `corpusdb {verb}{drop}` mends what holds some of these"));
     }
     let answer = if found.clean { "no trace of them is left" } else { "some traces are left" };
     out.line(format!("  {answer}"));

@@ -368,7 +368,7 @@ fn mended_by(findings: &[Finding]) -> Vec<&'static str> {
         ("00000000 of sources", "source rename"),
         (" of snapshots", "snapshot rename"),
         (" of suites", "contamination drop"),
-        (" of rejects", "rejects --drop"),
+        (" of rejects", "rejects"),
     ];
     let is_there = |place: &str| findings.iter().any(|finding| finding.place.ends_with(place));
     verbs.iter().filter(|(place, _)| is_there(place)).map(|(_, verb)| *verb).collect()
