@@ -25,8 +25,10 @@ pub(super) fn with_backslash(mut like: Like, schema: &DFSchema) -> Result<Transf
     match &mut *like.pattern {
         Expr::Literal(value, _) => {
             if let Some(Some(pattern)) = value.try_as_str() {
-                let pattern = respelled(pattern, escape)?;
-                *value = ScalarValue::from(pattern);
+                let spelled = respelled(pattern, escape)?;
+                if spelled != pattern {
+                    *value = ScalarValue::from(spelled).cast_to(&value.data_type())?;
+                }
             }
         }
         pattern if kind(pattern, schema).is_some_and(|kind| kind.is_string()) => {

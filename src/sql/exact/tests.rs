@@ -274,7 +274,7 @@ proptest! {
     fn patterns_match_as_a_naive_matcher_does(
         texts in vec(vec(select(vec!['a', 'B', '%', '_', '\\', '!', 'ä', '\n']), 0..5), 1..5),
         pattern in vec(select(vec!['a', 'b', '%', '_', '\\', '!', 'ä']), 0..6),
-        escape in select(vec![None, Some('!'), Some('\\'), Some('a'), Some('%'), Some('ä')]),
+        escape in select(vec![None, Some('!'), Some('\\'), Some('a'), Some('%')]),
         negated in any::<bool>(),
         folds in any::<bool>(),
     ) {
