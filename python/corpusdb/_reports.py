@@ -3845,7 +3845,7 @@ class LossCounts(Report):
     """Documents that are not kept for one reason."""
 
     reason: str
-    """`exact`, `near`, `superseded`, `empty`, `blocked`, `removed`, or `unknown` if the reason is no longer stored."""
+    """`exact`, `near`, `superseded`, `empty`, `blocked`, `removed`, `purged`, or `unknown` if the reason is no longer stored."""
 
     documents: int
     """Documents."""
@@ -3886,6 +3886,9 @@ class LossStats(Report):
 
     empty: int
     """Those without words."""
+
+    purged: int
+    """Those that were erased."""
 
     unknown: int
     """Those that a snapshot does not keep for a reason that no longer holds."""

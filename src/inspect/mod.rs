@@ -70,6 +70,8 @@ mod show;
 mod signals;
 mod snapshots;
 mod stats;
+#[cfg(test)]
+mod tests;
 mod timeline;
 
 pub use card::{

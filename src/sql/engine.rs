@@ -7,6 +7,7 @@ use super::coded::GroupsByCode;
 use super::limits::Limits;
 use super::lists::ListsKeepNulls;
 use super::multisets::SetsCountCopies;
+use super::null_joins::JoinsKeepNulls;
 use super::operands::{KeysAreTexts, ZeroHasNoSign};
 use super::pool::Shares;
 use super::provider::PARTITIONS;
@@ -69,6 +70,7 @@ fn made(view: &View, runtime: Arc<RuntimeEnv>) -> Result<SessionState> {
     let mut analyzers: Vec<Arc<dyn AnalyzerRule + Send + Sync>> =
         vec![Arc::new(KeysAreTexts), Arc::new(exact::IntervalsHaveLengths)];
     analyzers.extend(Analyzer::new().rules);
+    analyzers.push(Arc::new(JoinsKeepNulls));
     analyzers.push(Arc::new(SetsCountCopies));
     analyzers.push(Arc::new(SubqueriesKeepNulls));
     analyzers.push(Arc::new(ListsKeepNulls));

@@ -2,9 +2,10 @@
 
 use super::error::QueryError;
 use super::parameters::SqlParameters;
+use super::provider::kept_in;
 use super::select::{count, count_with, select, select_with};
 use roaring::RoaringTreemap;
-use store::{StoreError, View, system_fields};
+use store::{View, system_fields};
 
 /// Which documents are meant: all stored ones, or those that satisfy all conditions here. A text is the condition
 /// alone, so that `"kept".into()` is one.
@@ -122,12 +123,4 @@ impl From<&Self> for DocumentFilter {
     fn from(filter: &Self) -> Self {
         filter.clone()
     }
-}
-
-/// The documents that a snapshot keeps.
-///
-/// # Errors
-/// [`StoreError::Unknown`], with those that there are.
-pub fn kept_in(view: &View, snapshot: &str) -> Result<RoaringTreemap, StoreError> {
-    view.snapshot_kept(&view.expect_snapshot(snapshot)?.name)
 }

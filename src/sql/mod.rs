@@ -27,7 +27,7 @@
 //!
 //! A boolean expression or a statement is planned by DataFusion (`session`, with the functions and rules of `engine`),
 //! after `nesting` has counted how deep and large it is; `dialect` and `parser` read it (cut by `tokens`, with
-//! published thresholds put in by `presets`), `operands` says what may be compared, `lists` and `subqueries` keep the optimiser
+//! published thresholds put in by `presets`), `operands` says what may be compared, `lists`, `null_joins` and `subqueries` keep the optimiser
 //! from losing nulls, `multisets` counts copies of rows, and `exact` keeps the engine from answers that are silently wrong. What the indexes can answer exactly becomes a tree over bitmaps and columns (`predicate`, `ranges`),
 //! evaluated block by block (`evaluate`); the rest is left to the engine. `provider` and `columns` produce the rows of
 //! the table `documents`, `coded` groups them by the codes of keywords, `small_tables`, `rejects` and `removals` produce
@@ -81,6 +81,7 @@ mod metered;
 mod multisets;
 mod names;
 mod nesting;
+mod null_joins;
 mod operands;
 mod outputs;
 mod outside;
@@ -115,7 +116,7 @@ mod stop;
 mod subqueries;
 mod tables;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod texts;
 mod tokens;
 mod values;
@@ -128,7 +129,6 @@ pub use error::QueryError;
 pub use evidence::ItemEvidence;
 pub(crate) use evidence::{Weighed, Whose, Worst, contaminated, document_evidence, suite_evidence};
 pub use filter::DocumentFilter;
-pub(crate) use filter::kept_in;
 pub(crate) use incoming::IncomingCondition;
 pub(crate) use keys::{Keys, find_key};
 pub(crate) use names::names;
@@ -141,6 +141,7 @@ pub(crate) use present::{Dependence, dependence};
 pub(crate) use presets::resolved;
 pub(crate) use print::refuse_same_names;
 pub use print::{PrintFormat, Printer, has_thousands};
+pub(crate) use provider::kept_in;
 pub use query::SqlQuery;
 pub(crate) use relations::Relation;
 pub use script::{Script, ScriptEnd, ScriptFault, ScriptStatement};

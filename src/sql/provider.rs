@@ -6,7 +6,6 @@ use super::producer::Producer;
 use super::scan::Scan;
 use super::schema::{DocumentColumn, DocumentColumns};
 use super::selected::Selected;
-use crate::sql::kept_in;
 use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};
@@ -147,4 +146,12 @@ fn split(blocks: Range<u64>, parts: usize) -> Vec<Range<u64>> {
     let runs = all.div_ceil(len).max(1);
     let run = |run: u64| blocks.start + run * len..(blocks.start + (run + 1) * len).min(blocks.end);
     (0..runs).map(run).collect()
+}
+
+/// The documents that a snapshot keeps.
+///
+/// # Errors
+/// [`StoreError::Unknown`], with those that there are.
+pub fn kept_in(view: &View, snapshot: &str) -> Result<RoaringTreemap, StoreError> {
+    view.snapshot_kept(&view.expect_snapshot(snapshot)?.name)
 }

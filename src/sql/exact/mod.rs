@@ -2,13 +2,14 @@
 //!
 //! One rule rewrites the parts of every expression before the engine makes types alike, so that casts are still those
 //! of the user: [`arithmetic`] keeps whole numbers from wrapping, [`casts`] keeps narrowing casts where they were
-//! written, [`intervals`] compares lengths of time, [`moments`] keeps timestamps in microseconds, [`patterns`] reads
+//! written, [`floats`] have one zero and one NaN, [`intervals`] compares lengths of time, [`moments`] keeps timestamps in microseconds, [`patterns`] reads
 //! LIKE with any escape. Sums are those of [`totals`], lead and lag those of [`neighbours`]. Statements, conditions and
 //! values get all of it by [`register`], conditions on records by [`rewritten`] too.
 
 mod arithmetic;
 mod calendar;
 mod casts;
+mod floats;
 mod intervals;
 mod moments;
 mod neighbours;
@@ -67,9 +68,9 @@ fn exact(part: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     match part {
         Expr::BinaryExpr(binary) if arithmetic::may_wrap(binary.op) => {
             let binary = moments::aligned(binary, schema);
-            arithmetic::checked(binary, schema)
+            Ok(canonical(arithmetic::checked(binary, schema)?, schema))
         }
-        Expr::Negative(inner) => arithmetic::negated(inner, schema),
+        Expr::Negative(inner) => Ok(canonical(arithmetic::negated(inner, schema)?, schema)),
         Expr::BinaryExpr(mut binary) if binary.op.supports_propagation() => {
             let changed = compared(&mut [&mut *binary.left, &mut *binary.right], schema)?;
             Ok(Transformed::new_transformed(Expr::BinaryExpr(binary), changed))
@@ -96,10 +97,10 @@ fn exact(part: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         }
         Expr::Like(like) => patterns::with_backslash(like, schema),
         Expr::SimilarTo(_) => patterns::no_similar_to(),
-        Expr::Cast(_) | Expr::TryCast(_) => moments::cast(part, schema),
+        Expr::Cast(_) | Expr::TryCast(_) => Ok(canonical(moments::cast(part, schema)?, schema)),
         Expr::ScalarFunction(call) => {
             intervals::check_call(call.name(), &call.args, schema)?;
-            moments::called(call, schema)
+            Ok(canonical(moments::called(call, schema)?, schema))
         }
         Expr::AggregateFunction(mut call) => {
             intervals::check_aggregate(&mut call, schema)?;
@@ -117,6 +118,18 @@ fn exact(part: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     }
 }
 
+/// A rewritten part that computes floats, with one zero and one NaN.
+fn canonical(part: Transformed<Expr>, schema: &DFSchema) -> Transformed<Expr> {
+    let is_call =
+        |part: &Expr| matches!(part, Expr::ScalarFunction(call) if floats::kind_of(call).is_some());
+    if is_call(&part.data) {
+        return part.update_data(floats::once);
+    }
+    let part = part.update_data(|part| floats::canonical(part, schema));
+    let is_new = is_call(&part.data);
+    Transformed { transformed: part.transformed || is_new, ..part }
+}
+
 /// Rewrites the sides of one comparison; says whether any was.
 fn compared(sides: &mut [&mut Expr], schema: &DFSchema) -> Result<bool> {
     let mut changed = false;
@@ -132,7 +145,11 @@ fn compared(sides: &mut [&mut Expr], schema: &DFSchema) -> Result<bool> {
 fn kind(expression: &Expr, schema: &DFSchema) -> Option<DataType> {
     match expression {
         Expr::Literal(value, _) => Some(value.data_type()),
-        Expr::ScalarFunction(call) if let Some(kind) = arithmetic::kind_of(call) => Some(kind),
+        Expr::ScalarFunction(call)
+            if let Some(kind) = arithmetic::kind_of(call).or_else(|| floats::kind_of(call)) =>
+        {
+            Some(kind)
+        }
         other => other.get_type(schema).ok(),
     }
 }

@@ -84,7 +84,10 @@ const HOMES: &[(&str, &str)] = &[
     ("minijinja_contrib", "src/ingest/chat/"),
     ("parquet", "crates/files/ src/epoch/ src/sql/outside/"),
     ("arrow_ipc", "crates/files/ src/epoch/"),
-    ("arrow", "crates/model/ crates/files/ src/sql/ src/epoch/ src/export/ src/workflow/"),
+    (
+        "arrow",
+        "crates/model/ crates/files/ src/sql/ src/inspect/ src/epoch/ src/export/ src/workflow/",
+    ),
     ("lz4_flex", "crates/files/src/input/"),
     ("bzip2", "crates/files/src/input/"),
     ("lzma_rust2", "crates/files/src/input/"),

@@ -1,0 +1,145 @@
+//! Gives what is computed of floats one zero and one NaN, before anything compares, sorts or groups it.
+//!
+//! The engine compares, sorts and groups floats by their bits: -0.0 is below 0.0, and the NaN of a processor, whose sign
+//! is set, below all numbers. SQL knows neither. Documents hold none of them, so that columns need no look.
+
+use super::kind;
+use arrow::array::{Array, ArrayRef, AsArray, Float32Array, Float64Array};
+use arrow::compute::kernels::arity::unary;
+use arrow::datatypes::{DataType, Float32Type, Float64Type};
+use datafusion::common::{DFSchema, Result, ScalarValue, exec_err};
+use datafusion::logical_expr::binary::BinaryTypeCoercer;
+use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion::logical_expr::{
+    ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
+use std::sync::Arc;
+
+/// Functions whose results may be -0.0 or NaN.
+const FUNCTIONS: [&str; 22] = [
+    "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "ceil", "cos", "floor", "ln",
+    "log", "log10", "log2", "nanvl", "power", "round", "sin", "sqrt", "tan", "tanh", "trunc",
+];
+
+/// The expression with one zero and one NaN, where it computes floats. Within arithmetic the outermost one is enough.
+pub(super) fn canonical(part: Expr, schema: &DFSchema) -> Expr {
+    let kind = match &part {
+        Expr::BinaryExpr(binary) => {
+            let kinds = (kind(&binary.left, schema), kind(&binary.right, schema));
+            let (Some(left), Some(right)) = kinds else { return part };
+            BinaryTypeCoercer::new(&left, &binary.op, &right).get_result_type().ok()
+        }
+        Expr::Negative(inner) => kind(inner, schema),
+        Expr::ScalarFunction(call) if FUNCTIONS.contains(&call.name()) => kind(&part, schema),
+        // Texts spell every float.
+        Expr::Cast(cast) if is_text(&cast.expr, schema) => kind(&part, schema),
+        Expr::TryCast(cast) if is_text(&cast.expr, schema) => kind(&part, schema),
+        _ => None,
+    };
+    let kind = match kind {
+        Some(kind @ (DataType::Float32 | DataType::Float64)) => kind,
+        _ => return part,
+    };
+    let part = match part {
+        Expr::BinaryExpr(mut binary) => {
+            strip(&mut binary.left);
+            strip(&mut binary.right);
+            Expr::BinaryExpr(binary)
+        }
+        Expr::Negative(mut inner) => {
+            strip(&mut inner);
+            Expr::Negative(inner)
+        }
+        other => other,
+    };
+    let signature = Signature::user_defined(Volatility::Immutable);
+    ScalarUDF::from(Canonical { kind, signature }).call(vec![part])
+}
+
+/// The type of what is made canonical, without a look at its operand.
+pub(super) fn kind_of(call: &ScalarFunction) -> Option<DataType> {
+    call.func.inner().downcast_ref::<Canonical>().map(|canonical| canonical.kind.clone())
+}
+
+fn is_text(expression: &Expr, schema: &DFSchema) -> bool {
+    kind(expression, schema).is_some_and(|kind| kind.is_string())
+}
+
+/// The expression, where an earlier run of the rule made its operand canonical.
+pub(super) fn once(mut part: Expr) -> Expr {
+    if let Expr::ScalarFunction(call) = &mut part {
+        call.args.iter_mut().for_each(strip);
+    }
+    part
+}
+
+/// Takes out what stands within another operation.
+fn strip(side: &mut Expr) {
+    if let Expr::ScalarFunction(call) = side
+        && kind_of(call).is_some()
+        && let Some(inner) = call.args.pop()
+    {
+        *side = inner;
+    }
+}
+
+/// One zero and one NaN.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Canonical {
+    kind: DataType,
+    signature: Signature,
+}
+
+impl ScalarUDFImpl for Canonical {
+    fn name(&self) -> &str {
+        "canonical_float"
+    }
+
+    fn display_name(&self, args: &[Expr]) -> Result<String> {
+        Ok(args.first().map(ToString::to_string).unwrap_or_default())
+    }
+
+    fn schema_name(&self, args: &[Expr]) -> Result<String> {
+        Ok(args.first().map(|arg| arg.schema_name().to_string()).unwrap_or_default())
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn coerce_types(&self, _: &[DataType]) -> Result<Vec<DataType>> {
+        Ok(vec![self.kind.clone()])
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(self.kind.clone())
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        Ok(match args.args.as_slice() {
+            [ColumnarValue::Array(floats)] => ColumnarValue::Array(one_zero(floats)),
+            [ColumnarValue::Scalar(float)] => {
+                let float = one_zero(&float.to_array()?);
+                ColumnarValue::Scalar(ScalarValue::try_from_array(&float, 0)?)
+            }
+            _ => return exec_err!("one operand is wanted"),
+        })
+    }
+}
+
+fn one_zero(floats: &ArrayRef) -> ArrayRef {
+    // The sum of -0.0 and 0.0 is 0.0.
+    match floats.data_type() {
+        DataType::Float32 => {
+            let one = |float: f32| if float.is_nan() { f32::NAN } else { float + 0.0 };
+            let floats: Float32Array = unary(floats.as_primitive::<Float32Type>(), one);
+            Arc::new(floats)
+        }
+        DataType::Float64 => {
+            let one = |float: f64| if float.is_nan() { f64::NAN } else { float + 0.0 };
+            let floats: Float64Array = unary(floats.as_primitive::<Float64Type>(), one);
+            Arc::new(floats)
+        }
+        _ => Arc::clone(floats),
+    }
+}
