@@ -13,11 +13,11 @@ pub(super) struct ValuePlace {
     pub(super) start: usize,
     /// What has been typed of the value.
     beginning: String,
-    of: ValueKind,
+    of: CompletionSource,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum ValueKind {
+enum CompletionSource {
     /// Of a column of documents.
     Column(String),
     /// A name of a snapshot.
@@ -43,9 +43,9 @@ impl ValuePlace {
     /// The values that begin so, as SQL spells them, with the quote that ends each.
     pub(super) fn complete(&self, values: &SqlValues) -> Vec<String> {
         let found = match &self.of {
-            ValueKind::Column(column) => values.of_column(column, &self.beginning, MOST),
-            ValueKind::Snapshot => values.of_snapshots(&self.beginning, MOST),
-            ValueKind::Other => return Vec::new(),
+            CompletionSource::Column(column) => values.of_column(column, &self.beginning, MOST),
+            CompletionSource::Snapshot => values.of_snapshots(&self.beginning, MOST),
+            CompletionSource::Other => return Vec::new(),
         };
         // Nothing is offered where the store cannot be read: a statement will say why.
         let found = found.unwrap_or_default().into_iter();
@@ -77,7 +77,7 @@ fn open_quote(typed: &str) -> Option<usize> {
 }
 
 /// What a value is of whose quote stands behind `before`.
-fn kind(before: &str) -> ValueKind {
+fn kind(before: &str) -> CompletionSource {
     let before = before.trim_end();
     if let Some(list) = before.strip_suffix(['(', ',']) {
         let call = match before.ends_with('(') {
@@ -85,35 +85,35 @@ fn kind(before: &str) -> ValueKind {
             // Of a list the values before this one are passed over.
             false => match list.rfind('(') {
                 Some(at) => list.split_at(at).0.trim_end(),
-                None => return ValueKind::Other,
+                None => return CompletionSource::Other,
             },
         };
         let (of, word) = last_word(call);
         return match word.to_ascii_lowercase().as_str() {
-            "documents_at" => ValueKind::Snapshot,
+            "documents_at" => CompletionSource::Snapshot,
             "in" => column(of),
-            _ => ValueKind::Other,
+            _ => CompletionSource::Other,
         };
     }
     let compared = ["!=", "<>", "="].iter().find_map(|sign| before.strip_suffix(sign));
     match compared.filter(|of| !of.ends_with(['<', '>'])) {
         Some(of) => column(of),
-        None => ValueKind::Other,
+        None => CompletionSource::Other,
     }
 }
 
 /// The column that stands last in a text, but for `NOT` behind it.
-fn column(text: &str) -> ValueKind {
+fn column(text: &str) -> CompletionSource {
     let text = text.trim_end();
     if let Some(name) = text.strip_suffix('"') {
         let at = name.rfind('"').map_or(0, |at| at + 1);
-        return ValueKind::Column(name.split_at(at).1.to_owned());
+        return CompletionSource::Column(name.split_at(at).1.to_owned());
     }
     match last_word(text) {
         (before, word) if word.eq_ignore_ascii_case("not") => column(before),
-        (_, "") => ValueKind::Other,
+        (_, "") => CompletionSource::Other,
         // A name without quotes is small.
-        (_, name) => ValueKind::Column(name.to_lowercase()),
+        (_, name) => CompletionSource::Column(name.to_lowercase()),
     }
 }
 
@@ -130,8 +130,9 @@ mod tests {
     #[test]
     fn a_value_is_of_the_column_that_it_is_compared_with() {
         let of = |typed: &str| ValuePlace::of(typed).map(|place| (place.of, place.beginning));
-        let column =
-            |name: &str, typed: &str| Some((ValueKind::Column(name.to_owned()), typed.to_owned()));
+        let column = |name: &str, typed: &str| {
+            Some((CompletionSource::Column(name.to_owned()), typed.to_owned()))
+        };
         for (typed, expected) in [
             ("SELECT id FROM documents WHERE source = 'we", column("source", "we")),
             ("SELECT 1 WHERE Source='", column("source", "")),
@@ -142,10 +143,10 @@ mod tests {
             ("SELECT 1 WHERE source NOT IN ('a', 'it''s', '", column("source", "")),
             ("SELECT 1 WHERE key = 'it''s ('\nAND source = 'x''y", column("source", "x'y")),
             ("SELECT 1 -- it's\n WHERE source = '", column("source", "")),
-            ("SELECT 1 FROM documents_at ( 'j", Some((ValueKind::Snapshot, "j".to_owned()))),
-            ("SELECT 'a", Some((ValueKind::Other, "a".to_owned()))),
-            ("SELECT 1 WHERE a <= 'x", Some((ValueKind::Other, "x".to_owned()))),
-            ("SELECT lower('x", Some((ValueKind::Other, "x".to_owned()))),
+            ("SELECT 1 FROM documents_at ( 'j", Some((CompletionSource::Snapshot, "j".to_owned()))),
+            ("SELECT 'a", Some((CompletionSource::Other, "a".to_owned()))),
+            ("SELECT 1 WHERE a <= 'x", Some((CompletionSource::Other, "x".to_owned()))),
+            ("SELECT lower('x", Some((CompletionSource::Other, "x".to_owned()))),
             ("SELECT 1 WHERE source = 'web' AND ", None),
             ("SELECT \"it's", None),
             (".output 'x", None),

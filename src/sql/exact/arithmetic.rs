@@ -275,11 +275,13 @@ where
         let (number, by): (i128, i128) = (number.into(), by.into());
         let overflow =
             || ArrowError::ArithmeticOverflow(format!("Overflow happened on: {number} {op} {by}"));
-        let places = u32::try_from(by).map_err(|_| overflow())?;
+        if by < 0 {
+            return Err(overflow());
+        }
+        let places = u32::try_from(by).unwrap_or(u32::MAX);
         let done = match op {
-            // A number of 64 bits has 63 more places in 128.
             Operator::BitwiseShiftLeft if number == 0 => Some(0),
-            Operator::BitwiseShiftLeft if places < 63 => Some(number << places),
+            Operator::BitwiseShiftLeft if places < 127 => number.checked_mul(1 << places),
             Operator::BitwiseShiftLeft => None,
             _ => Some(number >> places.min(127)),
         };

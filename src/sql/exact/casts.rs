@@ -24,7 +24,7 @@ pub(super) fn keep(side: &mut Expr, schema: &DFSchema) -> bool {
     if !is_exact(&from) || !is_exact(to) || survives(&from, to) {
         return false;
     }
-    replace(side, |cast| ScalarUDF::from(Kept::default()).call(vec![cast]));
+    replace(side, |cast| ScalarUDF::from(CastInPlace::default()).call(vec![cast]));
     true
 }
 
@@ -69,17 +69,17 @@ const fn digits(kind: &DataType) -> Option<(i16, i16)> {
 
 /// A function that gives what it is given.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Kept {
+struct CastInPlace {
     signature: Signature,
 }
 
-impl Default for Kept {
+impl Default for CastInPlace {
     fn default() -> Self {
         Self { signature: Signature::any(1, Volatility::Immutable) }
     }
 }
 
-impl ScalarUDFImpl for Kept {
+impl ScalarUDFImpl for CastInPlace {
     fn name(&self) -> &str {
         "kept"
     }

@@ -37,7 +37,7 @@ pub(super) fn register(registry: &mut dyn FunctionRegistry) -> Result<()> {
     moments::register(registry)?;
     neighbours::register(registry)?;
     totals::register(registry)?;
-    registry.register_function_rewrite(Arc::new(Exact))
+    registry.register_function_rewrite(Arc::new(ExactAnswers))
 }
 
 /// An expression that means what SQL says, for expressions that no plan holds.
@@ -46,9 +46,9 @@ pub(super) fn rewritten(expression: Expr, schema: &DFSchema) -> Result<Expr> {
 }
 
 #[derive(Debug)]
-struct Exact;
+struct ExactAnswers;
 
-impl FunctionRewrite for Exact {
+impl FunctionRewrite for ExactAnswers {
     fn name(&self) -> &str {
         "corpusdb: exact answers"
     }

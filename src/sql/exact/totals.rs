@@ -31,7 +31,7 @@ const TOTAL: DataType = DataType::Decimal128(38, 0);
 pub(super) fn register(registry: &mut dyn FunctionRegistry) -> Result<()> {
     for (name, of) in [("sum", Of::Sum), ("avg", Of::Mean)] {
         let inner = registry.udaf(name)?;
-        registry.register_udaf(Arc::new(AggregateUDF::from(Exact { inner, of })))?;
+        registry.register_udaf(Arc::new(AggregateUDF::from(ExactSum { inner, of })))?;
     }
     Ok(())
 }
@@ -43,12 +43,12 @@ enum Of {
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Exact {
+struct ExactSum {
     inner: Arc<AggregateUDF>,
     of: Of,
 }
 
-impl Exact {
+impl ExactSum {
     /// Whether the values are added here; else the engine adds them.
     fn adds(&self, kind: &DataType) -> bool {
         match kind {
@@ -67,7 +67,7 @@ impl Exact {
     }
 }
 
-impl AggregateUDFImpl for Exact {
+impl AggregateUDFImpl for ExactSum {
     fn name(&self) -> &str {
         self.inner.name()
     }
@@ -94,7 +94,7 @@ impl AggregateUDFImpl for Exact {
             Some(shape) if args.is_distinct => {
                 Ok(Box::new(DistinctTotal { shape, values: BTreeMap::new() }))
             }
-            Some(shape) => Ok(Box::new(PlainTotal { shape, total: Total::default() })),
+            Some(shape) => Ok(Box::new(PlainTotal { shape, total: WideSum::default() })),
         }
     }
 
@@ -167,12 +167,12 @@ struct Shape {
 
 /// The sum of some values, and how many they are.
 #[derive(Clone, Copy, Debug, Default)]
-struct Total {
+struct WideSum {
     sum: i128,
     count: u64,
 }
 
-impl Total {
+impl WideSum {
     /// Adds a value; says whether 128 bits no longer hold the sum.
     const fn add(&mut self, value: i128) -> bool {
         let (sum, beyond) = self.sum.overflowing_add(value);
@@ -205,7 +205,7 @@ impl Shape {
     }
 
     /// The result for a total; null for one of no values.
-    fn result(&self, total: Total) -> Result<ScalarValue> {
+    fn result(&self, total: WideSum) -> Result<ScalarValue> {
         if total.count == 0 {
             return ScalarValue::try_from(&self.to);
         }
@@ -253,7 +253,7 @@ impl Shape {
     }
 
     /// The mean in the scale of the result.
-    fn mean(&self, total: Total) -> Option<i128> {
+    fn mean(&self, total: WideSum) -> Option<i128> {
         let scale = |kind: &DataType| match kind {
             DataType::Decimal32(_, scale)
             | DataType::Decimal64(_, scale)
@@ -285,7 +285,7 @@ impl Shape {
     }
 
     /// Adds a total that another stage gave.
-    fn merge(&self, total: &mut Total, sum: i128, count: u64) -> Result<()> {
+    fn merge(&self, total: &mut WideSum, sum: i128, count: u64) -> Result<()> {
         total.sum = total.sum.checked_add(sum).ok_or_else(|| self.overflow())?;
         total.count += count;
         Ok(())
@@ -321,7 +321,7 @@ where
     }
 }
 
-fn states(totals: &[Total]) -> Vec<ArrayRef> {
+fn states(totals: &[WideSum]) -> Vec<ArrayRef> {
     let sums: Decimal128Array = totals.iter().map(|total| Some(total.sum)).collect();
     let counts: UInt64Array = totals.iter().map(|total| total.count).collect::<Vec<_>>().into();
     vec![Arc::new(sums.with_data_type(TOTAL)), Arc::new(counts)]
@@ -331,7 +331,7 @@ fn states(totals: &[Total]) -> Vec<ArrayRef> {
 #[derive(Debug)]
 struct PlainTotal {
     shape: Shape,
-    total: Total,
+    total: WideSum,
 }
 
 impl Accumulator for PlainTotal {
@@ -370,7 +370,7 @@ impl Accumulator for PlainTotal {
     }
 
     fn state(&mut self) -> Result<Vec<ScalarValue>> {
-        let Total { sum, count } = self.total;
+        let WideSum { sum, count } = self.total;
         Ok(vec![ScalarValue::Decimal128(Some(sum), 38, 0), ScalarValue::UInt64(Some(count))])
     }
 
@@ -418,7 +418,7 @@ impl Accumulator for DistinctTotal {
     }
 
     fn evaluate(&mut self) -> Result<ScalarValue> {
-        let mut total = Total::default();
+        let mut total = WideSum::default();
         for value in self.values.keys() {
             if total.add(*value) {
                 return Err(self.shape.overflow());
@@ -451,7 +451,7 @@ impl Accumulator for DistinctTotal {
 /// The totals of groups.
 struct GroupTotals {
     shape: Shape,
-    totals: Vec<Total>,
+    totals: Vec<WideSum>,
 }
 
 impl GroupsAccumulator for GroupTotals {
@@ -464,7 +464,7 @@ impl GroupsAccumulator for GroupTotals {
     ) -> Result<()> {
         let Self { shape, totals } = self;
         let [values] = values else { return Ok(()) };
-        totals.resize(count, Total::default());
+        totals.resize(count, WideSum::default());
         let mut beyond = false;
         let mut add = |row: usize, value| {
             if let Some(total) = groups.get(row).and_then(|group| totals.get_mut(*group)) {
@@ -489,8 +489,8 @@ impl GroupsAccumulator for GroupTotals {
         }
         if self.shape.to == DataType::Int64 {
             let narrow =
-                |total: &Total| i64::try_from(total.sum).map_err(|_| self.shape.overflow());
-            let sum = |total: Total| (total.count > 0).then(|| narrow(&total)).transpose();
+                |total: &WideSum| i64::try_from(total.sum).map_err(|_| self.shape.overflow());
+            let sum = |total: WideSum| (total.count > 0).then(|| narrow(&total)).transpose();
             let sums: Int64Array = totals.into_iter().map(sum).collect::<Result<_>>()?;
             return Ok(Arc::new(sums));
         }
@@ -505,7 +505,7 @@ impl GroupsAccumulator for GroupTotals {
 
     fn merge_batch(&mut self, values: &[ArrayRef], groups: &[usize], count: usize) -> Result<()> {
         let Self { shape, totals } = self;
-        totals.resize(count, Total::default());
+        totals.resize(count, WideSum::default());
         for ((sum, count), group) in given(values).zip(groups) {
             if let Some(total) = totals.get_mut(*group) {
                 shape.merge(total, sum, count)?;
@@ -527,6 +527,6 @@ impl GroupsAccumulator for GroupTotals {
     }
 
     fn size(&self) -> usize {
-        self.totals.capacity() * size_of::<Total>()
+        self.totals.capacity() * size_of::<WideSum>()
     }
 }

@@ -28,7 +28,7 @@ use datafusion::logical_expr::{
 };
 use datafusion::optimizer::AnalyzerRule;
 use quantified::Quantified;
-use rows::{Existence, Rows, Single};
+use rows::{Existence, Single, SubqueryRows};
 use std::cell::Cell;
 use std::sync::Arc;
 
@@ -191,13 +191,15 @@ impl Outer<'_> {
         let all = quantifier == SetQuantifier::All;
         let plan = Arc::unwrap_or_clone(subquery.subquery);
         match rows::of(plan)? {
-            Rows::None => Ok(lit(all)),
-            Rows::One { plan, conditions } => {
+            SubqueryRows::None => Ok(lit(all)),
+            SubqueryRows::One { plan, conditions } => {
                 let right = Box::new(value_of_one(plan)?);
                 let compared = Expr::BinaryExpr(BinaryExpr::new(Box::new(left), op, right));
                 guarded(conditions, compared, lit(all))
             }
-            Rows::Many(plan) => Quantified { outer: self, left, op, all }.over(plan, unknown),
+            SubqueryRows::Many(plan) => {
+                Quantified { outer: self, left, op, all }.over(plan, unknown)
+            }
         }
     }
 

@@ -12,7 +12,7 @@ use datafusion::logical_expr::{
 use std::sync::Arc;
 
 /// The rows of a subquery, for one that asks which values there are.
-pub(super) enum Rows {
+pub(super) enum SubqueryRows {
     None,
     /// One row, if all conditions hold; each is a plan of one value.
     One {
@@ -34,10 +34,10 @@ pub(super) enum Existence {
     After(LogicalPlan, usize),
 }
 
-pub(super) fn of(plan: LogicalPlan) -> Result<Rows> {
+pub(super) fn of(plan: LogicalPlan) -> Result<SubqueryRows> {
     let plan = match single(&plan)? {
-        Some(Single::Never) => return Ok(Rows::None),
-        Some(Single::Where(plan, conditions)) => return Ok(Rows::One { plan, conditions }),
+        Some(Single::Never) => return Ok(SubqueryRows::None),
+        Some(Single::Where(plan, conditions)) => return Ok(SubqueryRows::One { plan, conditions }),
         None => plan,
     };
     Ok(match plan {
@@ -45,18 +45,18 @@ pub(super) fn of(plan: LogicalPlan) -> Result<Rows> {
         | LogicalPlan::Distinct(Distinct::All(input)) => of(Arc::unwrap_or_clone(input))?,
         LogicalPlan::Projection(Projection { expr, input, .. }) => {
             match of(Arc::unwrap_or_clone(input))? {
-                Rows::Many(input) => {
-                    Rows::Many(LogicalPlanBuilder::from(input).project(expr)?.build()?)
+                SubqueryRows::Many(input) => {
+                    SubqueryRows::Many(LogicalPlanBuilder::from(input).project(expr)?.build()?)
                 }
                 other => other,
             }
         }
         LogicalPlan::Limit(limit) => match taken(&limit)? {
-            Taken::Nothing => Rows::None,
+            Taken::Nothing => SubqueryRows::None,
             Taken::All => of(Arc::unwrap_or_clone(limit.input))?,
-            Taken::From(_) | Taken::Part => Rows::Many(LogicalPlan::Limit(limit)),
+            Taken::From(_) | Taken::Part => SubqueryRows::Many(LogicalPlan::Limit(limit)),
         },
-        other => Rows::Many(other),
+        other => SubqueryRows::Many(other),
     })
 }
 
