@@ -54,6 +54,7 @@
 
 mod card;
 pub(crate) mod contamination;
+mod document;
 mod domains;
 pub(crate) mod duplicates;
 mod facade;
@@ -66,7 +67,6 @@ mod policy_settings;
 mod provenance;
 mod sample;
 mod selection;
-mod show;
 mod signals;
 mod snapshots;
 mod stats;
@@ -83,6 +83,8 @@ pub use contamination::{
     CheckedText, CheckedTexts, ReviewOptions, ReviewPair, ReviewPart, SuiteContamination,
     SuiteSummary, TaintedSource,
 };
+pub use document::{Cluster, Shown, ShownDocuments, ShownMatch, ShownTemplate};
+pub(crate) use document::{documents, show};
 pub(crate) use domains::domains;
 pub use domains::{DomainStats, Domains};
 pub use duplicates::{
@@ -113,8 +115,6 @@ pub use provenance::{DateRange, LicenceCount};
 pub(crate) use sample::draw;
 pub use selection::Selection;
 pub(crate) use selection::selection;
-pub use show::{Cluster, Shown, ShownDocuments, ShownMatch, ShownTemplate};
-pub(crate) use show::{documents, show};
 pub use signals::SignalSummary;
 pub(crate) use signals::signals;
 pub use snapshots::{

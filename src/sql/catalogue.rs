@@ -2,12 +2,12 @@
 //!
 //! SHOW TABLES and DESCRIBE answer with these texts, and docs/reference/sql.md is written from them.
 
-use super::arrays::texts;
-use super::schema::DocumentColumns;
-use super::small_tables;
-use super::small_tables::TABLES;
-use super::tables::{DOCUMENT, DOCUMENTS};
+use crate::sql::documents::schema::DocumentColumns;
 use crate::sql::error::QueryError;
+use crate::sql::tables::arrays::texts;
+use crate::sql::tables::specs::{DOCUMENT, DOCUMENTS};
+use crate::sql::tables::system;
+use crate::sql::tables::system::TABLES;
 use arrow::array::{ArrayRef, BooleanArray};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use arrow::record_batch::RecordBatch;

@@ -1,10 +1,10 @@
 //! Computes a SQL expression for a range of documents, as values of a field.
 
-use super::parameters::SqlParameters;
-use super::runtime;
 use super::select::{gather, plan};
 use super::session;
+use crate::sql::engine::runtime;
 use crate::sql::error::QueryError;
+use crate::sql::syntax::parameters::SqlParameters;
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::{DataType, Float64Type, Int64Type, TimestampMicrosecondType, UInt64Type};
 use arrow::record_batch::RecordBatch;

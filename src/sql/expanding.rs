@@ -4,7 +4,7 @@
 //! at once.
 
 use super::growing::held;
-use super::passing::{Next, Pass};
+use crate::sql::engine::pass_through::{Next, Pass};
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::DataType;
 use arrow::record_batch::RecordBatch;

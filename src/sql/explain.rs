@@ -1,10 +1,10 @@
 //! What EXPLAIN says of each scan of `documents`, in words: indexes, filters, columns and ids, before the engine's plan.
 
-use super::evaluate::Test;
-use super::faults::shown;
-use super::predicate::Predicate;
-use super::provider::Documents;
+use crate::sql::documents::filter::Test;
+use crate::sql::documents::predicate::Predicate;
+use crate::sql::documents::table::Documents;
 use crate::sql::error::QueryError;
+use crate::sql::syntax::faults::shown;
 use arrow::array::{ArrayRef, StringArray};
 use arrow::record_batch::RecordBatch;
 use datafusion::common::Column;

@@ -3,7 +3,7 @@
 //! Windows without bounds keep their whole input, `array_agg` the arrays that its values lie in.
 
 use super::expanding::{Pieces, lists_of};
-use super::passing::{Next, Pass, Passing};
+use crate::sql::engine::pass_through::{Next, Pass, Passing};
 use arrow::array::Array;
 use arrow::record_batch::RecordBatch;
 use datafusion::error::Result;

@@ -1,7 +1,7 @@
 //! The names and keywords that statements over a view may use, for completion: tables, columns, functions, keywords.
 
-use super::schema::{Content, DocumentColumns};
 use super::session;
+use crate::sql::documents::schema::{Content, DocumentColumns};
 use crate::sql::error::QueryError;
 use arrow::datatypes::SchemaRef;
 use datafusion::datasource::TableProvider;
@@ -135,7 +135,7 @@ pub fn names(view: &View) -> Result<SqlNames, QueryError> {
     functions.extend(state.window_functions().keys().cloned());
     functions.extend(state.table_functions().keys().cloned());
     Ok(SqlNames {
-        tables: super::runtime::block_on(tables(&state))?,
+        tables: crate::sql::engine::runtime::block_on(tables(&state))?,
         functions: functions.into_iter().collect(),
         keywords: &KEYWORDS,
     })

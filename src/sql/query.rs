@@ -1,6 +1,6 @@
 //! A statement with its options: the snapshot to read, permission to read files, values of parameters.
 
-use super::parameters::SqlParameters;
+use crate::sql::syntax::parameters::SqlParameters;
 use model::Interrupt;
 
 /// A statement; [`Corpus::sql`](crate::Corpus::sql) takes one, or its text alone. By default `documents` is all that is

@@ -1,12 +1,14 @@
 //! Selects or counts the documents for which a SQL boolean expression is true; by the indexes alone where they suffice.
 
-use super::evaluate::{StoredBlock, Test};
-use super::faults::{shown, unknown_column, words};
-use super::parameters::SqlParameters;
-use super::predicate::{Predicate, Translator};
-use super::schema::DocumentColumns;
-use super::{nesting, parser, runtime, session, statement};
+use super::{session, statement};
+use crate::sql::documents::filter::{StoredBlock, Test};
+use crate::sql::documents::predicate::{Predicate, Translator};
+use crate::sql::documents::schema::DocumentColumns;
+use crate::sql::engine::runtime;
 use crate::sql::error::QueryError;
+use crate::sql::syntax::faults::{shown, unknown_column, words};
+use crate::sql::syntax::parameters::SqlParameters;
+use crate::sql::syntax::{parser, size};
 use arrow::array::{Array, Int64Array, UInt64Array};
 use arrow::record_batch::RecordBatch;
 use datafusion::error::DataFusionError;

@@ -3,13 +3,15 @@
 //! Three steps in their order: [`session_with`] registers the tables, [`parse`] and [`plan`] refuse what is not a query
 //! that only reads, and [`size_batches`] lowers the rows of a batch where a plan carries long values.
 
-use super::engine::{RowsWithText, engine, runtime};
-use super::faults::shown;
-use super::outside::{self, FileTable};
-use super::provider::Documents;
 use super::query::SqlQuery;
-use super::{nesting, parser, small_tables};
+use crate::sql::documents::table::Documents;
+use crate::sql::engine::build::{RowsWithText, engine, runtime};
 use crate::sql::error::QueryError;
+use crate::sql::functions::files;
+use crate::sql::functions::files::FileTable;
+use crate::sql::syntax::faults::shown;
+use crate::sql::syntax::{parser, size};
+use crate::sql::tables::system;
 use datafusion::catalog::{
     CatalogProvider, CatalogProviderList, MemoryCatalogProvider, MemoryCatalogProviderList,
     MemorySchemaProvider, SchemaProvider, TableProvider,

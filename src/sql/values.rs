@@ -1,9 +1,10 @@
 //! Computes a SQL expression for every stored document, as a number or a text.
 
-use super::parameters::SqlParameters;
 use super::select::{gather, plan};
-use super::{runtime, session};
+use super::session;
+use crate::sql::engine::runtime;
 use crate::sql::error::QueryError;
+use crate::sql::syntax::parameters::SqlParameters;
 use arrow::array::AsArray;
 use arrow::datatypes::{Float64Type, UInt64Type};
 use arrow::record_batch::RecordBatch;

@@ -4,7 +4,8 @@
 
 use crate::corpus::{Corpora, parts, whole, wholes};
 use crate::epoch::error::EpochError;
-use crate::sql::{contaminated, numbers, select, texts};
+use crate::sql::texts;
+use crate::sql::{contaminated, numbers, select};
 use model::near_names::UnknownName;
 use model::{CommitSeq, DocId, Error, Generation};
 use roaring::RoaringTreemap;

@@ -1,6 +1,6 @@
 //! Finds why a document is blocked: the removed documents that keep it out, and by which match.
 
-use super::craft;
+use super::candidates;
 use crate::sql::QueryError;
 use model::DocId;
 use serde::Serialize;

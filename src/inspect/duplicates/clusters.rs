@@ -1,6 +1,6 @@
 //! One document among its duplicates: its witness, the bands they share, its cluster.
 
-use super::craft::{shared_bands, sketch};
+use super::candidates::{shared_bands, sketch};
 use super::diff::{DiffPart, diff};
 use crate::sql::QueryError;
 use crate::sql::Relation;

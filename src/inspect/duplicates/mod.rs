@@ -7,9 +7,9 @@
 //! would remove. `craft` alone knows sketches and buckets.
 
 mod blockers;
+pub(in crate::inspect) mod candidates;
 mod cluster_sizes;
 mod clusters;
-mod craft;
 mod diff;
 mod excerpt;
 mod histogram;

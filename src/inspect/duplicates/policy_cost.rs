@@ -1,6 +1,6 @@
 //! What a dedup policy detects and costs: detection by similarity, candidates, stored bytes, and the cost of a change.
 
-use super::craft::{candidates, floor, shared_bands, sketch};
+use super::candidates::{candidates, floor, shared_bands, sketch};
 use super::sweep::DedupSweep;
 use crate::inspect::forecast::{Forecast, forecast_layout};
 use crate::inspect::policy_settings::{PolicySetting, policy_settings};

@@ -1,6 +1,6 @@
 //! Finds stored documents similar to a text in the index; nothing is ingested.
 
-use super::craft::{BUCKET_CAP, Craft, all_candidates, equals, floor, shared_bands, sketch};
+use super::candidates::{BUCKET_CAP, Craft, all_candidates, equals, floor, shared_bands, sketch};
 use super::excerpt::beginning;
 use crate::sql::Pairs;
 use crate::sql::QueryError;

@@ -5,19 +5,19 @@
 //! `show` counts what one snapshot keeps. `counts` sums sizes for both. Only documents that differ are read, and the
 //! bitmaps of kept ones.
 
+pub(in crate::inspect) mod changed_documents;
 mod changes;
 mod counts;
 mod diff;
-mod listed;
 mod moment;
 mod reasons;
 mod show;
 
+pub(crate) use changed_documents::snapshot_changes;
+pub use changed_documents::{ChangedDocument, ChangedDocuments};
 pub use counts::DocumentCounts;
 pub(crate) use diff::snapshot_diff;
 pub use diff::{GroupChanges, LossCounts, SnapshotChanges, SnapshotDiff};
-pub(crate) use listed::snapshot_changes;
-pub use listed::{ChangedDocument, ChangedDocuments};
 pub(in crate::inspect) use moment::Moment;
 pub use moment::SnapshotMoment;
 pub(in crate::inspect) use reasons::Reasons;

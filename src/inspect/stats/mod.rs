@@ -12,7 +12,7 @@ mod lengths;
 mod losses;
 mod misfits;
 mod quality;
-mod rejected;
+pub(in crate::inspect) mod rejects;
 mod scope;
 mod spread;
 
@@ -29,8 +29,8 @@ pub use quality::{
     QualityExample, QualityOptions, QualityReport, QualityRule, QualityScore, QualitySource,
     QualityThreshold,
 };
-pub(crate) use rejected::reject_reasons;
-pub use rejected::{RejectReasonGroup, RejectStats};
+pub(crate) use rejects::reject_reasons;
+pub use rejects::{RejectReasonGroup, RejectStats};
 pub use spread::{ColumnStats, StatsValue};
 
 use super::snapshots::{DocumentCounts, Moment, SnapshotMoment};

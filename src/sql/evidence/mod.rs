@@ -4,11 +4,11 @@
 //! common in the kept documents of the examined moment, so that no order of commits and no earlier moment changes the
 //! result. `found` makes evidence of them for documents, `verdicts` lists the documents that a rule holds for.
 
-mod found;
+pub(in crate::sql) mod document_evidence;
 mod verdicts;
 mod weighed;
 
-pub use found::ItemEvidence;
-pub(crate) use found::{Worst, document_evidence, each_evidence, suite_evidence};
+pub use document_evidence::ItemEvidence;
+pub(crate) use document_evidence::{Worst, document_evidence, each_evidence, suite_evidence};
 pub(crate) use verdicts::{contaminated, verdicts};
 pub(crate) use weighed::{Weighed, Whose};

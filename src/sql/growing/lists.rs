@@ -1,7 +1,7 @@
 //! Computes how many bytes each function that makes lists, or texts of lists, would make of a batch.
 
 use super::sizes::length;
-use crate::sql::texts::Texts;
+use crate::sql::functions::arguments::Texts;
 use arrow::array::{Array, AsArray, OffsetSizeTrait};
 use arrow::datatypes::DataType;
 use datafusion::logical_expr::ColumnarValue;

@@ -10,8 +10,8 @@ mod tests;
 
 pub(super) use lists::held;
 
-use super::engine_function::all_but_the_call;
-use super::texts::Texts;
+use crate::sql::functions::arguments::Texts;
+use crate::sql::functions::engine_function::all_but_the_call;
 use arrow::array::{ArrayRef, GenericStringBuilder, OffsetSizeTrait, StringViewBuilder};
 use arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;

@@ -1,6 +1,6 @@
 //! Computes how many bytes each function that makes texts would make of a row.
 
-use crate::sql::texts::Texts;
+use crate::sql::functions::arguments::Texts;
 
 /// Bytes that a two-letter word of a format becomes, at most: `%+` is `2001-07-08T00:34:60.026490+09:30`.
 const WORD: u64 = 64;

@@ -7,10 +7,14 @@ mod cells;
 #[cfg(test)]
 mod tests;
 
-use super::present::is_of_chance;
-use super::{exact, growing, lists, operands, parser, presets, quality, runtime, session};
+use super::{growing, session};
+use crate::sql::engine::runtime;
 use crate::sql::error::QueryError;
-use crate::sql::faults::{shown, words};
+use crate::sql::expression::is_of_chance;
+use crate::sql::functions::text_quality;
+use crate::sql::rules::{exact, in_lists, operands};
+use crate::sql::syntax::faults::{shown, words};
+use crate::sql::syntax::{parser, presets};
 use arrow::array::{Array, AsArray, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{DataType, Field, Schema};
 use cells::{BUILT_IN, Cell, Kind, array, row};

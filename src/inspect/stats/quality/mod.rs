@@ -7,12 +7,12 @@
 //! documents.
 
 mod border;
-mod scored;
+pub(in crate::inspect) mod report;
+pub(in crate::inspect) mod scores;
 mod sketch;
-mod told;
 mod walk;
 
-pub use told::{
+pub use report::{
     QualityExample, QualityReport, QualityRule, QualityScore, QualitySource, QualityThreshold,
 };
 
@@ -21,7 +21,7 @@ use crate::inspect::stats::scope::{Member, Scope};
 use crate::sql::DocumentFilter;
 use crate::sql::QueryError;
 use model::{BLOCK_SIZE, Context, DocId, SourceId};
-use scored::Scored;
+use scores::Scored;
 use std::cmp::Reverse;
 use store::View;
 use text::signals::SignalSet;

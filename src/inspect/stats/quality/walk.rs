@@ -2,11 +2,11 @@
 
 use super::QualityOptions;
 use super::border::{Near, Side, Threshold};
-use super::scored::Scored;
-use super::sketch::QuantileSketch;
-use super::told::{
+use super::report::{
     QualityExample, QualityReport, QualityRule, QualityScore, QualitySource, QualityThreshold,
 };
+use super::scores::Scored;
+use super::sketch::QuantileSketch;
 use crate::inspect::duplicates::beginning;
 use crate::inspect::stats::groups::{Block, Sum};
 use crate::inspect::stats::{SourceSpread, StatsValue};

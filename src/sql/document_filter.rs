@@ -1,0 +1,126 @@
+//! A filter of documents: by a condition, a source and a snapshot.
+
+use crate::sql::documents::table::kept_in;
+use crate::sql::error::QueryError;
+use crate::sql::select::{count, count_with, select, select_with};
+use crate::sql::syntax::parameters::SqlParameters;
+use roaring::RoaringTreemap;
+use store::{View, system_fields};
+
+/// Which documents are meant: all stored ones, or those that satisfy all conditions here. A text is the condition
+/// alone, so that `"kept".into()` is one.
+///
+/// ```
+/// use corpusdb::sql::DocumentFilter;
+///
+/// let filter = DocumentFilter::from("language = 'en'").in_snapshot("june");
+/// assert_eq!(filter.condition.as_deref(), Some("language = 'en'"));
+/// assert_eq!(DocumentFilter::default(), DocumentFilter::from(None));
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "cli", derive(clap::Args))]
+pub struct DocumentFilter {
+    /// Only documents for which this SQL condition over the table documents is true.
+    ///
+    /// Its columns have today's values, also with `snapshot`.
+    #[cfg_attr(
+        feature = "cli",
+        arg(id = "where", long = "where", value_name = "SQL", allow_hyphen_values = true)
+    )]
+    pub condition: Option<String>,
+    /// Only documents of this source.
+    #[cfg_attr(feature = "cli", arg(long, value_name = "NAME"))]
+    pub source: Option<String>,
+    /// Only the documents that this snapshot keeps; the counts of all documents are those stored when it was made.
+    #[cfg_attr(feature = "cli", arg(long, value_name = "NAME"))]
+    pub snapshot: Option<String>,
+    /// The values of `?`, `$1` or `$name` in the condition.
+    #[cfg_attr(feature = "cli", arg(skip))]
+    pub parameters: SqlParameters,
+}
+
+impl DocumentFilter {
+    /// This filter with values for the parameters of its condition. They are bound to it, and never become part of its
+    /// text.
+    #[must_use]
+    pub fn with_parameters(self, parameters: SqlParameters) -> Self {
+        Self { parameters, ..self }
+    }
+
+    /// This filter for one source alone.
+    #[must_use]
+    pub fn of_source(self, source: impl Into<String>) -> Self {
+        Self { source: Some(source.into()), ..self }
+    }
+
+    /// This filter among the documents that a snapshot keeps.
+    #[must_use]
+    pub fn in_snapshot(self, snapshot: impl Into<String>) -> Self {
+        Self { snapshot: Some(snapshot.into()), ..self }
+    }
+
+    /// The documents of a view that pass. It blocks as [`select`] does.
+    pub(crate) fn select(&self, view: &View) -> Result<RoaringTreemap, QueryError> {
+        let mut found = match &self.snapshot {
+            Some(snapshot) => Some(kept_in(view, snapshot)?),
+            None => None,
+        };
+        if let Some(source) = &self.source {
+            let value = system_fields::source_value(view.expect_source(source)?.0);
+            let of_source = view.documents_with(system_fields::SOURCE, &value)?;
+            found = Some(meet(found, of_source));
+        }
+        if let Some(condition) = &self.condition {
+            found = Some(meet(found, select_with(view, condition, &self.parameters)?));
+        }
+        found.map_or_else(|| select(view, None), Ok)
+    }
+
+    /// How many documents pass. For a condition alone no document is examined when the indexes can answer.
+    pub(crate) fn count(&self, view: &View) -> Result<u64, QueryError> {
+        if self.source.is_none() && self.snapshot.is_none() {
+            return match &self.condition {
+                Some(condition) => count_with(view, condition, &self.parameters),
+                None => count(view, None),
+            };
+        }
+        Ok(self.select(view)?.len())
+    }
+}
+
+fn meet(found: Option<RoaringTreemap>, other: RoaringTreemap) -> RoaringTreemap {
+    match found {
+        Some(found) => found & other,
+        None => other,
+    }
+}
+
+impl From<&str> for DocumentFilter {
+    fn from(condition: &str) -> Self {
+        Self { condition: Some(condition.to_owned()), ..Self::default() }
+    }
+}
+
+impl From<&String> for DocumentFilter {
+    fn from(condition: &String) -> Self {
+        condition.as_str().into()
+    }
+}
+
+impl From<String> for DocumentFilter {
+    fn from(condition: String) -> Self {
+        Self { condition: Some(condition), ..Self::default() }
+    }
+}
+
+impl From<Option<&str>> for DocumentFilter {
+    fn from(condition: Option<&str>) -> Self {
+        Self { condition: condition.map(str::to_owned), ..Self::default() }
+    }
+}
+
+impl From<&Self> for DocumentFilter {
+    fn from(filter: &Self) -> Self {
+        filter.clone()
+    }
+}

@@ -1,0 +1,62 @@
+//! Reads tables of documents given by id: columns of `documents`, or pairs of duplicates.
+
+use super::by_id::DocumentRows;
+use super::pair_columns::PairColumns;
+use crate::sql::error::QueryError;
+use arrow::datatypes::SchemaRef;
+use arrow::record_batch::RecordBatch;
+use model::DocId;
+use store::View;
+
+/// A table that is read one range of ids at a time, by any number of threads.
+pub struct DocumentTable(Told);
+
+enum Told {
+    Document(DocumentRows),
+    /// A removed document beside its witness.
+    Pair(PairColumns),
+}
+
+impl DocumentTable {
+    /// The columns of `documents` with these names, in their order.
+    ///
+    /// # Errors
+    /// [`QueryError::NoDocumentColumn`].
+    pub fn of_documents(view: &View, names: &[String]) -> Result<Self, QueryError> {
+        Ok(Self(Told::Document(DocumentRows::named(view, names)?)))
+    }
+
+    /// Removed documents beside their witnesses: some columns of the pairs that `corpusdb duplicates --list` lists,
+    /// and the commit that brought the removed document; all of them without names.
+    ///
+    /// # Errors
+    /// [`QueryError::NoDocumentColumn`].
+    pub fn of_pairs(names: Option<&[String]>) -> Result<Self, QueryError> {
+        Ok(Self(Told::Pair(PairColumns::named(names)?)))
+    }
+
+    /// Names and types of the columns as files have them.
+    #[must_use]
+    pub fn schema(&self) -> SchemaRef {
+        match &self.0 {
+            Told::Document(rows) => rows.schema(),
+            Told::Pair(columns) => columns.schema(),
+        }
+    }
+
+    /// The rows of `documents`, which are ascending and of one block, and the document of each row: a removed document
+    /// without a witness has none. Texts may be views, which files do not have.
+    ///
+    /// # Errors
+    /// [`QueryError`] when a row of the store cannot be read.
+    pub fn read(
+        &self,
+        view: &View,
+        documents: Vec<DocId>,
+    ) -> Result<(RecordBatch, Vec<DocId>), QueryError> {
+        match &self.0 {
+            Told::Document(rows) => Ok((rows.read(view, &documents)?, documents)),
+            Told::Pair(columns) => columns.read(view, &documents),
+        }
+    }
+}

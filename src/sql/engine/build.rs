@@ -1,0 +1,98 @@
+//! Builds the DataFusion session state that all statements over one view begin with: functions, rules and settings.
+//!
+//! Functions and rules are made once for a view; tables, the clock and limits of memory belong to each statement. A
+//! statement that may read files has an engine of its own, whose caches of files end with it.
+
+use super::limits::Limits;
+use super::pool::Shares;
+use crate::sql::documents::coded::GroupsByCode;
+use crate::sql::documents::table::PARTITIONS;
+use crate::sql::error::QueryError;
+use crate::sql::functions::{json, text_quality};
+use crate::sql::growing;
+use crate::sql::rules::exact;
+use crate::sql::rules::in_lists::ListsKeepNulls;
+use crate::sql::rules::multisets::SetsCountCopies;
+use crate::sql::rules::null_joins::JoinsKeepNulls;
+use crate::sql::rules::operands::{KeysAreTexts, ZeroHasNoSign};
+use crate::sql::rules::subqueries::SubqueriesKeepNulls;
+use datafusion::error::Result;
+use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
+use datafusion::execution::session_state::SessionState;
+use datafusion::execution::{FunctionRegistry, SessionStateBuilder};
+use datafusion::functions_aggregate::approx_percentile_cont::approx_percentile_cont_udaf;
+use datafusion::optimizer::{Analyzer, AnalyzerRule};
+use datafusion::prelude::SessionConfig;
+use std::sync::Arc;
+use store::View;
+
+/// Rows the engine gathers into a batch.
+const BATCH: usize = 8192;
+
+/// Limits of a batch whose rows carry whole texts or metadata.
+pub(in crate::sql) struct RowsWithText {
+    pub(in crate::sql) rows: usize,
+    /// Bytes of all texts of the batch.
+    pub(in crate::sql) texts: usize,
+    /// Bytes that one function may make of the batch.
+    pub(in crate::sql) value: usize,
+}
+
+/// The engine of a view without tables: made once and cloned for every statement. It keeps no view open.
+pub(in crate::sql) fn engine(view: &View) -> std::result::Result<Arc<SessionState>, QueryError> {
+    view.cached(|| made(view, runtime(view)?).map_err(QueryError::run))
+}
+
+/// Memory and temporary files of one statement.
+pub(in crate::sql) fn runtime(view: &View) -> std::result::Result<Arc<RuntimeEnv>, QueryError> {
+    let pool = Arc::new(Shares::new(Limits::of(view).pool));
+    RuntimeEnvBuilder::new().with_memory_pool(pool).build_arc().map_err(QueryError::run)
+}
+
+fn made(view: &View, runtime: Arc<RuntimeEnv>) -> Result<SessionState> {
+    let limits = Limits::of(view);
+    let mut config = SessionConfig::new()
+        .with_target_partitions(PARTITIONS)
+        .with_batch_size(BATCH)
+        .with_information_schema(true)
+        .with_extension(Arc::new(RowsWithText {
+            rows: limits.rows_with_text(view),
+            texts: limits.texts,
+            value: limits.value,
+        }));
+    // Scans choose their own partitions; dealing rows out round-robin would lose their order.
+    config.options_mut().optimizer.enable_round_robin_repartition = false;
+    // One sort of all rows, not one for each partition: all run on one thread, and the first to finish would take the
+    // memory that the others need for its merge.
+    config.options_mut().optimizer.repartition_sorts = false;
+    // Memory that a sort reserves to merge what it spilled: a part of its share, which may be small.
+    config.options_mut().execution.sort_spill_reservation_bytes = limits.pool / 16;
+    // `KeysAreTexts` and `IntervalsHaveLengths` see comparisons before the engine makes their types alike, the others
+    // afterwards.
+    let mut analyzers: Vec<Arc<dyn AnalyzerRule + Send + Sync>> =
+        vec![Arc::new(KeysAreTexts), Arc::new(exact::IntervalsHaveLengths)];
+    analyzers.extend(Analyzer::new().rules);
+    analyzers.push(Arc::new(JoinsKeepNulls));
+    analyzers.push(Arc::new(SetsCountCopies));
+    analyzers.push(Arc::new(SubqueriesKeepNulls));
+    analyzers.push(Arc::new(ListsKeepNulls));
+    let mut state = SessionStateBuilder::new()
+        .with_config(config)
+        .with_runtime_env(runtime)
+        .with_default_features()
+        .with_analyzer_rules(analyzers)
+        .with_type_planner(Arc::new(exact::TimestampsAreMicroseconds))
+        .with_optimizer_rule(Arc::new(ZeroHasNoSign))
+        .with_physical_optimizer_rule(Arc::new(GroupsByCode))
+        .build();
+    growing::bound(&mut state, limits.value)?;
+    json::register(&mut state)?;
+    exact::register(&mut state)?;
+    exact::register_series(&mut state);
+    quality::register(&mut state)?;
+    // The name that other databases have for it.
+    let percentile = approx_percentile_cont_udaf().as_ref().clone();
+    let named = Arc::new(percentile.with_aliases(["approx_percentile"]));
+    state.register_udaf(named)?;
+    Ok(state)
+}

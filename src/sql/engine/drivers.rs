@@ -1,0 +1,180 @@
+//! A pool of threads that run statements.
+//!
+//! A thread that has finished waits a moment for the next statement: the pages of its stack are there already, and to
+//! get them costs more than many a statement takes.
+
+use std::io;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::{Builder, ThreadId};
+use std::time::Duration;
+
+/// Idle threads, at most. The stack of each is as large as the largest statement that it ran has made it.
+const MOST: usize = 2;
+
+/// Runs a statement, and returns a function that sends the outcome. By then the job has released everything else.
+type Job = Box<dyn FnOnce() -> Outcome + Send>;
+type Outcome = Box<dyn FnOnce() + Send>;
+
+pub(in crate::sql) struct Drivers {
+    /// How long an idle thread waits.
+    patience: Duration,
+    /// The process that the threads belong to, set by the first start. A forked child has none of the threads, and
+    /// perhaps a lock that nobody releases, so it starts threads of its own.
+    process: AtomicU32,
+    waiting: Mutex<Vec<Waiting>>,
+}
+
+struct Waiting {
+    thread: ThreadId,
+    jobs: Sender<Job>,
+}
+
+impl Drivers {
+    pub(in crate::sql) const fn new(patience: Duration) -> Self {
+        Self { patience, process: AtomicU32::new(0), waiting: Mutex::new(Vec::new()) }
+    }
+
+    /// Starts `work` on an idle thread, or else on a new one of `threads`. The receiver gets its result once the job
+    /// has released what it held, and nothing when `work` panics.
+    pub(in crate::sql) fn start<T: Send + 'static>(
+        &'static self,
+        threads: Builder,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> io::Result<Receiver<T>> {
+        let (tell, told) = sync_channel(1);
+        let job = move || -> Outcome {
+            let done = work();
+            Box::new(move || {
+                let _ = tell.send(done);
+            })
+        };
+        if let Some(job) = self.hand_over(Box::new(job)) {
+            threads.spawn(move || self.drive(job))?;
+        }
+        Ok(told)
+    }
+
+    /// Gives a job to an idle thread; returns it when no thread is idle.
+    fn hand_over(&self, job: Job) -> Option<Job> {
+        if !self.is_own() {
+            return Some(job);
+        }
+        let mut waiting = self.waiting();
+        let mut job = job;
+        while let Some(thread) = waiting.pop() {
+            match thread.jobs.send(job) {
+                Ok(()) => return None,
+                Err(back) => job = back.0,
+            }
+        }
+        Some(job)
+    }
+
+    fn is_own(&self) -> bool {
+        let own = std::process::id();
+        let known = self.process.compare_exchange(0, own, Ordering::Relaxed, Ordering::Relaxed);
+        known.map_or_else(|known| known == own, |_| true)
+    }
+
+    /// Only for the process that the threads belong to.
+    fn waiting(&self) -> MutexGuard<'_, Vec<Waiting>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn drive(&self, first: Job) {
+        let (sender, jobs) = channel();
+        let mut next = Some(first);
+        while let Some(job) = next {
+            let tell = job();
+            // Before the outcome is sent: its receiver may have the next job at once.
+            let waits = self.wait(&sender);
+            tell();
+            next = if waits { self.next(&jobs) } else { None };
+        }
+    }
+
+    /// Registers this thread as idle, if there is room.
+    fn wait(&self, jobs: &Sender<Job>) -> bool {
+        if !self.is_own() {
+            return false;
+        }
+        let mut waiting = self.waiting();
+        let has_room = waiting.len() < MOST;
+        if has_room {
+            waiting.push(Waiting { thread: std::thread::current().id(), jobs: jobs.clone() });
+        }
+        has_room
+    }
+
+    /// The next job; none when no job came within `patience`.
+    fn next(&self, jobs: &Receiver<Job>) -> Option<Job> {
+        if let Ok(job) = jobs.recv_timeout(self.patience) {
+            return Some(job);
+        }
+        let own = std::thread::current().id();
+        let mut waiting = self.waiting();
+        waiting.retain(|it| it.thread != own);
+        // Another thread may have handed a job over since; it does so under the lock.
+        jobs.try_recv().ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+    use std::time::Instant;
+
+    /// Longer than any machine keeps a test waiting.
+    const HOUR: Duration = Duration::from_secs(3600);
+
+    fn own() -> ThreadId {
+        std::thread::current().id()
+    }
+
+    fn waiting(drivers: &Drivers) -> usize {
+        drivers.waiting().len()
+    }
+
+    #[test]
+    fn concurrent_work_gets_a_thread_each() {
+        static DRIVERS: Drivers = Drivers::new(HOUR);
+        let start = || DRIVERS.start(Builder::new(), own).unwrap();
+        let first = start().recv().unwrap();
+        for _ in 0..50 {
+            assert_eq!(start().recv().unwrap(), first);
+        }
+        let (go, wait) = channel();
+        let blocked = DRIVERS.start(Builder::new(), move || (wait.recv().unwrap(), own()).1);
+        let blocked = blocked.unwrap();
+        let others: Vec<_> = (0..5).map(|_| start()).collect();
+        let others: HashSet<ThreadId> = others.iter().map(|it| it.recv().unwrap()).collect();
+        go.send(()).unwrap();
+        assert!(!others.contains(&blocked.recv().unwrap()));
+        assert!(waiting(&DRIVERS) <= MOST);
+    }
+
+    #[test]
+    fn work_that_panics_tells_nothing_and_its_thread_does_not_wait() {
+        static DRIVERS: Drivers = Drivers::new(HOUR);
+        let failed = DRIVERS.start(Builder::new(), || panic!("on purpose")).unwrap();
+        assert!(failed.recv().is_err());
+        assert_eq!(waiting(&DRIVERS), 0);
+        DRIVERS.start(Builder::new(), own).unwrap().recv().unwrap();
+        assert_eq!(waiting(&DRIVERS), 1);
+    }
+
+    #[test]
+    fn a_thread_leaves_after_its_patience() {
+        static DRIVERS: Drivers = Drivers::new(Duration::from_millis(50));
+        let first = DRIVERS.start(Builder::new(), own).unwrap().recv().unwrap();
+        let started = Instant::now();
+        while waiting(&DRIVERS) > 0 && started.elapsed() < HOUR / 60 {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        assert_eq!(waiting(&DRIVERS), 0);
+        assert_ne!(DRIVERS.start(Builder::new(), own).unwrap().recv().unwrap(), first);
+    }
+}

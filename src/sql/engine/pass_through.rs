@@ -1,0 +1,107 @@
+//! A plan node that hands its input's rows on unchanged, and acts on each batch on its way.
+
+use arrow::record_batch::RecordBatch;
+use datafusion::common::Statistics;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::error::Result;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_plan::statistics::StatisticsArgs;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
+use futures::stream::poll_fn;
+use std::fmt;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+/// The poll of the next batch of a partition.
+pub(in crate::sql) type Next = Poll<Option<Result<RecordBatch>>>;
+
+/// What is done to batches on their way; rows and their order stay.
+pub(in crate::sql) trait Pass: Clone + Send + Sync + 'static {
+    const NAME: &'static str;
+
+    fn detail(&self) -> String;
+
+    /// Wraps the stream of one partition.
+    fn over(
+        &self,
+        input: SendableRecordBatchStream,
+        context: &TaskContext,
+    ) -> impl FnMut(&mut Context<'_>) -> Next + Send + 'static;
+}
+
+pub(in crate::sql) struct Passing<P> {
+    input: Arc<dyn ExecutionPlan>,
+    pass: P,
+}
+
+impl<P: Pass> Passing<P> {
+    pub(in crate::sql) fn new(input: Arc<dyn ExecutionPlan>, pass: P) -> Self {
+        Self { input, pass }
+    }
+}
+
+impl<P: Pass> fmt::Debug for Passing<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(P::NAME)
+    }
+}
+
+impl<P: Pass> DisplayAs for Passing<P> {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "corpusdb: {}", self.pass.detail())
+    }
+}
+
+impl<P: Pass> ExecutionPlan for Passing<P> {
+    fn name(&self) -> &str {
+        P::NAME
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        self.input.properties()
+    }
+
+    fn maintains_input_order(&self) -> Vec<bool> {
+        vec![true]
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.input]
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let input = children.into_iter().next().unwrap_or_else(|| Arc::clone(&self.input));
+        Ok(Arc::new(Self::new(input, self.pass.clone())))
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream> {
+        let input = self.input.execute(partition, Arc::clone(&context))?;
+        let next = self.pass.over(input, &context);
+        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), poll_fn(next))))
+    }
+
+    fn statistics_from_inputs(
+        &self,
+        inputs: &[Arc<Statistics>],
+        _: &StatisticsArgs,
+    ) -> Result<Arc<Statistics>> {
+        let unknown = || Arc::new(Statistics::new_unknown(&self.schema()));
+        Ok(inputs.first().cloned().unwrap_or_else(unknown))
+    }
+}

@@ -1,0 +1,59 @@
+//! Ends a running plan once a stop is requested.
+//!
+//! The batches of every operator are examined, since one may make very many of a few that it takes, and give none.
+
+use super::pass_through::{Next, Pass, Passing};
+use crate::sql::error::QueryError;
+use datafusion::error::{DataFusionError, Result};
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
+use model::Interrupt;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+/// The plan, whose operators fail with [`QueryError::Interrupted`] once a stop is requested.
+pub(crate) fn stopped_by(
+    plan: Arc<dyn ExecutionPlan>,
+    interrupt: &Interrupt,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    let inputs: Vec<Arc<dyn ExecutionPlan>> = plan.children().into_iter().cloned().collect();
+    let plan = match inputs.is_empty() {
+        true => plan,
+        false => {
+            let inner = |input| stopped_by(input, interrupt);
+            let inputs = inputs.into_iter().map(inner).collect::<Result<Vec<_>>>()?;
+            let properties = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+            plan.replace_children(inputs, properties)?
+        }
+    };
+    Ok(Arc::new(Passing::new(plan, Stoppable { interrupt: interrupt.clone() })))
+}
+
+/// Fails an operator's stream once a stop is requested.
+#[derive(Clone)]
+struct Stoppable {
+    interrupt: Interrupt,
+}
+
+impl Pass for Stoppable {
+    const NAME: &'static str = "Stoppable";
+
+    fn detail(&self) -> String {
+        "stoppable".to_owned()
+    }
+
+    fn over(
+        &self,
+        mut input: SendableRecordBatchStream,
+        _: &TaskContext,
+    ) -> impl FnMut(&mut Context<'_>) -> Next + Send + 'static {
+        let interrupt = self.interrupt.clone();
+        move |context| {
+            if let Err(stop) = interrupt.check() {
+                return Poll::Ready(Some(Err(DataFusionError::from(QueryError::from(stop)))));
+            }
+            input.as_mut().poll_next(context)
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Table functions: `documents_at`, `read_parquet`, `read_csv`, `read_json`.
+//!
+//! `documents_at` reads a snapshot, the others read files beside the corpus. `table` makes one table of several files,
+//! which `files` finds; names of directories add columns, as in an ingest. `records` reads CSV and JSON as an ingest
+//! does, infers types with `kinds`, and builds columns with `arrays`; `parquet` reads record batches, whose columns
+//! `columns` unifies.
+
+mod arrays;
+mod columns;
+mod files;
+mod kinds;
+mod parquet;
+mod records;
+mod table;
+
+pub(in crate::sql) use table::FileTable;
+
+use crate::sql::documents::table::Documents;
+use crate::sql::error::QueryError;
+use crate::sql::query::SqlQuery;
+use crate::sql::syntax::parameters::SqlParameters;
+use datafusion::catalog::{TableFunctionArgs, TableFunctionImpl, TableProvider};
+use datafusion::common::{ScalarValue, plan_err};
+use datafusion::error::Result;
+use datafusion::execution::session_state::SessionState;
+use datafusion::logical_expr::Expr;
+use files::FileKind;
+use std::fmt;
+use std::sync::Arc;
+use store::View;
+
+/// The table functions: name, arguments, meaning.
+pub(in crate::sql) const TABLE_FUNCTIONS: [(&str, &str, &str); 6] = [
+    (
+        "documents_at",
+        "documents_at('SNAPSHOT')",
+        "the documents that a snapshot keeps, with today's columns of `documents`",
+    ),
+    (
+        "generate_series",
+        "generate_series(FIRST, LAST [, STEP])",
+        "a row for every number or moment, the last one included",
+    ),
+    ("range", "range(FIRST, END [, STEP])", "the same without the end"),
+    (
+        "read_csv",
+        "read_csv('PATH')",
+        "the rows of files of separated values, whose first line names the columns",
+    ),
+    ("read_json", "read_json('PATH')", "the objects of JSON files: one a line, or in a list"),
+    ("read_parquet", "read_parquet('PATH')", "the rows of Parquet files"),
+];
+
+/// The table function that a word names, in any case.
+pub(in crate::sql) fn table_function(word: &str) -> Option<&'static str> {
+    TABLE_FUNCTIONS.iter().map(|(name, ..)| *name).find(|name| name.eq_ignore_ascii_case(word))
+}
+
+/// Registers our table functions; `range` and `generate_series` are the engine's.
+pub(in crate::sql) fn register(state: &mut SessionState, view: &View, query: &SqlQuery) {
+    let parameters = &query.parameters;
+    let documents_at = DocumentsAt { view: view.clone(), parameters: parameters.clone() };
+    state.register_udtf("documents_at", Arc::new(documents_at));
+    for kind in FileKind::ALL {
+        let allowed = query.files;
+        let function = ReadFiles { kind, allowed, parameters: parameters.clone() };
+        state.register_udtf(kind.function(), Arc::new(function));
+    }
+}
+
+/// `documents_at('june')`.
+struct DocumentsAt {
+    view: View,
+    parameters: SqlParameters,
+}
+
+impl fmt::Debug for DocumentsAt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "DocumentsAt(commit {})", self.view.commit())
+    }
+}
+
+impl TableFunctionImpl for DocumentsAt {
+    fn call_with_args(&self, args: TableFunctionArgs<'_, '_>) -> Result<Arc<dyn TableProvider>> {
+        let Some(name) = text(args.exprs(), &self.parameters) else {
+            return plan_err!(
+                "`documents_at` takes the name of a snapshot, as in documents_at('june')"
+            );
+        };
+        let kept = Documents::kept_in(&self.view, &name).map_err(QueryError::from)?;
+        Ok(Arc::new(kept))
+    }
+}
+
+/// `read_parquet('scores.parquet')` and its like.
+#[derive(Debug)]
+struct ReadFiles {
+    kind: FileKind,
+    allowed: bool,
+    parameters: SqlParameters,
+}
+
+impl TableFunctionImpl for ReadFiles {
+    fn call_with_args(&self, args: TableFunctionArgs<'_, '_>) -> Result<Arc<dyn TableProvider>> {
+        let function = self.kind.function();
+        if !self.allowed {
+            return plan_err!(
+                "`{function}` reads local files, which is not allowed here: it is allowed in `corpusdb sql`, and in a program that permits it (files of SqlQuery, `files=True` in Python)"
+            );
+        }
+        let Some(path) = text(args.exprs(), &self.parameters) else {
+            return plan_err!(
+                "`{function}` takes one path or pattern as a text, as in {function}('{}')",
+                self.kind.example()
+            );
+        };
+        Ok(Arc::new(FileTable::open(self.kind, &path, args.session())?))
+    }
+}
+
+/// The only argument, where it is a text, or a parameter with a text as its value.
+fn text(arguments: &[Expr], parameters: &SqlParameters) -> Option<String> {
+    match arguments {
+        [
+            Expr::Literal(
+                ScalarValue::Utf8(Some(text))
+                | ScalarValue::LargeUtf8(Some(text))
+                | ScalarValue::Utf8View(Some(text)),
+                _,
+            ),
+        ] => Some(text.clone()),
+        [argument] => parameters.text_of(argument).map(str::to_owned),
+        _ => None,
+    }
+}

@@ -1,0 +1,8 @@
+//! Rules on plans, that keep the engine from answers that are wrong: a kind each, with the issue that it waits for.
+
+pub(in crate::sql) mod exact;
+pub(in crate::sql) mod in_lists;
+pub(in crate::sql) mod multisets;
+pub(in crate::sql) mod null_joins;
+pub(in crate::sql) mod operands;
+pub(in crate::sql) mod subqueries;

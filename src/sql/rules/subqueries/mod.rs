@@ -1,0 +1,337 @@
+//! Rewrites what asks a subquery, so that nulls, empty answers and counts come out as SQL says, or refuses it by name.
+//!
+//! The engine turns IN, EXISTS, ANY and ALL into joins. It loses nulls of NOT IN, takes a count without rows for no row,
+//! drops OFFSET, and takes the column of an outer table for that of an inner one of the same name (apache/datafusion
+//! issues 24960, 25258 and 25283). This rule runs before that: `quantified` leaves it joins that are right, `rows` says
+//! which rows a subquery has at most, `correlated` which of them the engine can join, and `places` moves what it cannot
+//! compute where it stands.
+
+mod correlated;
+mod places;
+mod quantified;
+mod rows;
+
+use correlated::{is_correlated, scalar, subquery};
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::{DFSchema, Result, ScalarValue};
+use datafusion::config::ConfigOptions;
+use datafusion::error::DataFusionError;
+use datafusion::functions_aggregate::count::count_udaf;
+use datafusion::functions_aggregate::expr_fn::max;
+use datafusion::logical_expr::expr::{
+    AggregateFunction, Case, Exists, InSubquery, SetComparison, SetQuantifier,
+};
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::utils::{COUNT_STAR_EXPANSION, merge_schema};
+use datafusion::logical_expr::{
+    BinaryExpr, Expr, LogicalPlan, LogicalPlanBuilder, Operator, Subquery, lit,
+};
+use datafusion::optimizer::AnalyzerRule;
+use quantified::Quantified;
+use rows::{Existence, Single, SubqueryRows};
+use std::cell::Cell;
+use std::sync::Arc;
+
+#[derive(Debug)]
+pub(in crate::sql) struct SubqueriesKeepNulls;
+
+impl AnalyzerRule for SubqueriesKeepNulls {
+    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+        // Most statements have none: their plan is not copied.
+        if !plan.exists(|node| Ok(asks(node)))? {
+            return Ok(plan);
+        }
+        let made = Cell::new(0);
+        plan.transform_up_with_subqueries(|node| rewritten(node, &made)).map(|plan| plan.data)
+    }
+
+    fn name(&self) -> &str {
+        "subqueries_keep_nulls"
+    }
+}
+
+/// Whether an expression of the node asks a subquery, or an input of it names columns of the one beside it.
+fn asks(node: &LogicalPlan) -> bool {
+    let mut found =
+        node.inputs().into_iter().any(|input| matches!(input, LogicalPlan::Subquery(_)));
+    // No visit fails.
+    let _ = node.apply_expressions(|expression| {
+        found = found || asks_within(expression);
+        Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+    });
+    found
+}
+
+fn asks_within(expression: &Expr) -> bool {
+    // No visit fails.
+    expression.exists(|part| Ok(subquery_of(part).is_some())).unwrap_or(false)
+}
+
+fn subquery_of(part: &Expr) -> Option<&Subquery> {
+    match part {
+        Expr::Exists(Exists { subquery, .. })
+        | Expr::InSubquery(InSubquery { subquery, .. })
+        | Expr::SetComparison(SetComparison { subquery, .. })
+        | Expr::ScalarSubquery(subquery) => Some(subquery),
+        _ => None,
+    }
+}
+
+fn rewritten(node: LogicalPlan, made: &Cell<usize>) -> Result<Transformed<LogicalPlan>> {
+    if !asks(&node) {
+        return Ok(Transformed::no(node));
+    }
+    for input in node.inputs() {
+        if let LogicalPlan::Subquery(lateral) = input {
+            correlated::check(&lateral.subquery, true)?;
+        }
+    }
+    let node = places::above_join(node)?;
+    // The engine makes joins of IN and EXISTS where a condition keeps rows, and nowhere else.
+    let keeps_rows = matches!(node, LogicalPlan::Filter(_) | LogicalPlan::Join(_));
+    let outer = Outer { schema: merge_schema(&node.inputs()), keeps_rows, made };
+    let names = NamePreserver::new(&node);
+    let node = node
+        .map_expressions(|expression| {
+            let name = names.save(&expression);
+            let right = match keeps_rows {
+                true => outer.condition(expression, false)?,
+                false => outer.value(expression)?,
+            };
+            Ok(Transformed::yes(name.restore(right)))
+        })?
+        .data
+        .recompute_schema()?;
+    let node = places::beneath(node, made)?;
+    places::above_aggregate(node).map(Transformed::yes)
+}
+
+/// A node whose expressions ask subqueries.
+struct Outer<'a> {
+    /// What its expressions may name.
+    schema: DFSchema,
+    keeps_rows: bool,
+    /// How many names this pass made up.
+    made: &'a Cell<usize>,
+}
+
+impl Outer<'_> {
+    /// Rewrites a condition whose null counts as `unknown`.
+    fn condition(&self, expression: Expr, unknown: bool) -> Result<Expr> {
+        match expression {
+            Expr::BinaryExpr(BinaryExpr {
+                left,
+                op: op @ (Operator::And | Operator::Or),
+                right,
+            }) => {
+                let (left, right) =
+                    (self.condition(*left, unknown)?, self.condition(*right, unknown)?);
+                Ok(Expr::BinaryExpr(BinaryExpr::new(Box::new(left), op, Box::new(right))))
+            }
+            Expr::Not(inner) => Ok(Expr::Not(Box::new(self.condition(*inner, !unknown)?))),
+            Expr::InSubquery(InSubquery { expr, subquery, negated }) => {
+                let left = self.value(*expr)?;
+                self.is_in(left, subquery, negated, Some(unknown))
+            }
+            Expr::SetComparison(comparison) => {
+                let SetComparison { expr, subquery, op, quantifier } = comparison;
+                let left = self.value(*expr)?;
+                self.compared(left, op, quantifier, subquery, Some(unknown))
+            }
+            other => self.value(other),
+        }
+    }
+
+    /// Rewrites an expression whose null is one.
+    fn value(&self, expression: Expr) -> Result<Expr> {
+        let rewritten = expression.transform_up(|part| {
+            Ok(match part {
+                Expr::InSubquery(InSubquery { expr, subquery, negated }) => {
+                    Transformed::yes(self.is_in(*expr, subquery, negated, None)?)
+                }
+                Expr::SetComparison(comparison) => {
+                    let SetComparison { expr, subquery, op, quantifier } = comparison;
+                    Transformed::yes(self.compared(*expr, op, quantifier, subquery, None)?)
+                }
+                Expr::Exists(Exists { subquery, negated }) => {
+                    let exists = self.exists(subquery)?;
+                    Transformed::yes(if negated { Expr::Not(Box::new(exists)) } else { exists })
+                }
+                Expr::ScalarSubquery(subquery) => Transformed::yes(self.scalar_value(subquery)?),
+                other => Transformed::no(other),
+            })
+        });
+        rewritten.map(|rewritten| rewritten.data)
+    }
+
+    fn is_in(
+        &self,
+        left: Expr,
+        subquery: Subquery,
+        negated: bool,
+        unknown: Option<bool>,
+    ) -> Result<Expr> {
+        // NOT IN is <> ALL.
+        let (op, quantifier) = match negated {
+            false => (Operator::Eq, SetQuantifier::Any),
+            true => (Operator::NotEq, SetQuantifier::All),
+        };
+        self.compared(left, op, quantifier, subquery, unknown)
+    }
+
+    fn compared(
+        &self,
+        left: Expr,
+        op: Operator,
+        quantifier: SetQuantifier,
+        subquery: Subquery,
+        unknown: Option<bool>,
+    ) -> Result<Expr> {
+        self.check_level(&subquery)?;
+        let all = quantifier == SetQuantifier::All;
+        let plan = Arc::unwrap_or_clone(subquery.subquery);
+        match rows::of(plan)? {
+            SubqueryRows::None => Ok(lit(all)),
+            SubqueryRows::One { plan, conditions } => {
+                let right = Box::new(value_of_one(plan)?);
+                let compared = Expr::BinaryExpr(BinaryExpr::new(Box::new(left), op, right));
+                guarded(conditions, compared, lit(all))
+            }
+            SubqueryRows::Many(plan) => {
+                Quantified { outer: self, left, op, all }.over(plan, unknown)
+            }
+        }
+    }
+
+    fn exists(&self, subquery: Subquery) -> Result<Expr> {
+        self.check_level(&subquery)?;
+        match rows::existence(Arc::unwrap_or_clone(subquery.subquery))? {
+            Existence::Always => Ok(lit(true)),
+            Existence::Never => Ok(lit(false)),
+            Existence::Where(conditions) => guarded(conditions, lit(true), lit(false)),
+            Existence::Of(plan) => self.some(plan),
+            Existence::After(plan, skipped) if !is_correlated(&plan) => {
+                self.some(LogicalPlanBuilder::from(plan).limit(skipped, None)?.build()?)
+            }
+            Existence::After(plan, skipped) => {
+                correlated::check(&plan, false)?;
+                let skipped = i64::try_from(skipped).unwrap_or(i64::MAX);
+                Ok(counted(plan)?.gt(lit(skipped)))
+            }
+        }
+    }
+
+    /// Whether `plan` has a row.
+    fn some(&self, plan: LogicalPlan) -> Result<Expr> {
+        if !is_correlated(&plan) {
+            let first = LogicalPlanBuilder::from(plan).limit(0, Some(1))?.build()?;
+            return Ok(one_of(first)?.is_not_null());
+        }
+        correlated::check(&plan, false)?;
+        if self.keeps_rows {
+            return Ok(Expr::Exists(Exists { subquery: subquery(plan), negated: false }));
+        }
+        Ok(one_of(plan)?.is_not_null())
+    }
+
+    /// The value of a subquery, which is null where it has no row: the engine takes a column that is never null for a
+    /// value that never is.
+    fn scalar_value(&self, subquery: Subquery) -> Result<Expr> {
+        self.check_level(&subquery)?;
+        let plan = Arc::unwrap_or_clone(subquery.subquery);
+        let field = plan.schema().field(0);
+        let none = lit(ScalarValue::try_from(field.data_type())?);
+        let nullable = field.is_nullable();
+        match rows::single(&plan)? {
+            Some(Single::Never) => Ok(none),
+            Some(Single::Where(plan, conditions)) => guarded(conditions, value_of_one(plan)?, none),
+            None => {
+                correlated::check(&plan, true)?;
+                let value = scalar(plan.clone());
+                Ok(match nullable {
+                    true => value,
+                    false => case(vec![(self.some(plan)?, value)], none),
+                })
+            }
+        }
+    }
+
+    /// Refuses a subquery that names a column of a query further out than the one that it stands in.
+    fn check_level(&self, subquery: &Subquery) -> Result<()> {
+        for part in &subquery.outer_ref_columns {
+            part.apply(|part| match part {
+                Expr::OuterReferenceColumn(_, column) if !self.schema.has_column(column) => {
+                    Err(refused(&format!(
+                        "a subquery in a subquery names `{column}` of the outermost query: give the query between them that column, and compare with it"
+                    )))
+                }
+                _ => Ok(TreeNodeRecursion::Continue),
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// A number that no other name of this pass has.
+fn next(made: &Cell<usize>) -> usize {
+    made.set(made.get() + 1);
+    made.get()
+}
+
+/// `inside` where every condition, a plan of one value, is true; else `outside`.
+fn guarded(conditions: Vec<LogicalPlan>, inside: Expr, outside: Expr) -> Result<Expr> {
+    let mut all = None;
+    for condition in conditions {
+        correlated::check(&condition, true)?;
+        let holds = scalar(condition).is_true();
+        all = Some(match all {
+            None => holds,
+            Some(before) => Expr::and(before, holds),
+        });
+    }
+    Ok(match all {
+        None => inside,
+        Some(all) => case(vec![(all, inside)], outside),
+    })
+}
+
+fn case(branches: Vec<(Expr, Expr)>, otherwise: Expr) -> Expr {
+    let branches = branches.into_iter().map(|(when, then)| (Box::new(when), Box::new(then)));
+    Expr::Case(Case::new(None, branches.collect(), Some(Box::new(otherwise))))
+}
+
+/// The value of a plan that has one row. One without a column is a value for rows outside that have no row within, where
+/// the engine would have null.
+fn value_of_one(plan: LogicalPlan) -> Result<Expr> {
+    if let LogicalPlan::Projection(projection) = &plan
+        && let [value] = projection.expr.as_slice()
+        && !value.any_column_refs()
+        && !value.contains_outer()
+        && !asks_within(value)
+    {
+        return Ok(value.clone().unalias());
+    }
+    correlated::check(&plan, true)?;
+    Ok(scalar(plan))
+}
+
+/// How many rows `plan` has.
+fn counted(plan: LogicalPlan) -> Result<Expr> {
+    let star = vec![Expr::Literal(COUNT_STAR_EXPANSION, None)];
+    let count = AggregateFunction::new_udf(count_udaf(), star, false, None, vec![], None);
+    aggregated(plan, Expr::AggregateFunction(count))
+}
+
+/// One, or null where `plan` has no row.
+fn one_of(plan: LogicalPlan) -> Result<Expr> {
+    aggregated(plan, max(lit(1_i64)))
+}
+
+fn aggregated(plan: LogicalPlan, by: Expr) -> Result<Expr> {
+    let none: Vec<Expr> = Vec::new();
+    Ok(scalar(LogicalPlanBuilder::from(plan).aggregate(none, [by])?.build()?))
+}
+
+fn refused(why: &str) -> DataFusionError {
+    DataFusionError::Plan(why.to_owned())
+}

@@ -1,0 +1,10 @@
+//! Text to syntax: tokens, dialect, parser, presets, parameters, the size of a statement, what is wrong with one.
+
+pub(in crate::sql) mod dialect;
+pub(in crate::sql) mod faults;
+pub(in crate::sql) mod parameters;
+pub(in crate::sql) mod parser;
+pub(in crate::sql) mod presets;
+pub(in crate::sql) mod script;
+pub(in crate::sql) mod size;
+pub(in crate::sql) mod tokens;
