@@ -14,7 +14,7 @@ use crate::remaining::{RemainingRows, first, there};
 use crate::stream::RowStream;
 use corpusdb::arrow::array::{Array, RecordBatch};
 use corpusdb::arrow::datatypes::SchemaRef;
-use corpusdb::sql::{PrintFormat, Printer, SqlQuery, has_thousands};
+use corpusdb::sql::{PrintFormat, RowPrinter, SqlQuery, has_thousands};
 use corpusdb::{Corpus, CorpusOptions};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
@@ -220,7 +220,7 @@ impl PyRows {
         let (batches, is_all) = self.look_ahead(py, count.saturating_add(1))?;
         let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
         let mut text = Vec::new();
-        let mut printer = Printer::new(PrintFormat::Table, &mut text).within(width);
+        let mut printer = RowPrinter::new(PrintFormat::Table, &mut text).within(width);
         let mut printed = Ok(());
         if rows == 0 {
             printed = printer.empty(&self.schema);

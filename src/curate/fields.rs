@@ -8,7 +8,9 @@ use super::redo::unstorable;
 use super::tokenizers::{in_use, listed, load_to_write};
 use crate::corpus::CorpusWriter;
 use crate::decide::{LoadedTokenizer, decide_reranked};
-use crate::sql::{Computed, Dependence, compute, dependence, kind_of, names_column};
+use crate::sql::{
+    ComputedValue, Dependence, computed_column, dependence, expression_kind, names_column,
+};
 use model::near_names::UnknownName;
 use model::{Context, DocId, Error, FieldDeclaration, FieldId, FieldKind, KeepOrder, Policy};
 use serde::{Deserialize, Serialize};
@@ -436,7 +438,7 @@ pub fn compute_field(
     check(new, dependence)?;
     let values = FieldValues::begin(writer, new, context)?;
     let view = values.view.clone();
-    let computing = compute(&view, &new.expression, values.field.kind)?;
+    let computing = computed_column(&view, &new.expression, values.field.kind)?;
     values.store(writer, (new.batch, tokenizers), context, |range, found| {
         Ok(computing.values(range, |id, value| drop(found.insert(id, value)))?)
     })
@@ -482,7 +484,7 @@ impl FieldValues {
         writer: &mut StoreWriter,
         (rows, tokenizers): (u64, &[LoadedTokenizer]),
         context: &Context<'_>,
-        mut values: impl FnMut(Range<u64>, &mut BTreeMap<u64, Computed>) -> Result<(), Error>,
+        mut values: impl FnMut(Range<u64>, &mut BTreeMap<u64, ComputedValue>) -> Result<(), Error>,
     ) -> Result<FieldReport, Error> {
         let Self { view, field, record } = self;
         let is_new = record.commit == 0 && record.state == FieldState::Filling;
@@ -510,14 +512,14 @@ fn store(
     batch: &mut CommitBatch<'_>,
     field: &FieldDeclaration,
     record: &mut FieldRecord,
-    values: &BTreeMap<u64, Computed>,
+    values: &BTreeMap<u64, ComputedValue>,
 ) -> Result<u64, Error> {
     let view = batch.view().clone();
     let mut indexed: Option<(u64, NumberBlock)> = None;
     let mut changed = 0;
     for (id, value) in values {
-        record.ill_typed += u64::from(*value == Computed::IllTyped);
-        record.values += u64::from(!matches!(value, Computed::IllTyped | Computed::Null));
+        record.ill_typed += u64::from(*value == ComputedValue::IllTyped);
+        record.values += u64::from(!matches!(value, ComputedValue::IllTyped | ComputedValue::Null));
         let (document, raw) = (DocId(*id), raw(value)?);
         let block = document.block();
         let column = match indexed.take() {
@@ -582,7 +584,7 @@ fn kind(
         ))),
         (Some(declared), _) => Ok(declared.kind),
         (None, Some(kind)) => Ok(kind),
-        (None, None) => kind_of(view, &new.expression)?.ok_or_else(|| {
+        (None, None) => expression_kind(view, &new.expression)?.ok_or_else(|| {
             Error::bad_input(
                 "the values of the expression have a type that no field can have; choose one: `type=keyword`, int, float, bool or timestamp",
             )
@@ -617,7 +619,7 @@ fn begin(
     }
 }
 
-fn raw(value: &Computed) -> Result<Box<RawValue>, Error> {
+fn raw(value: &ComputedValue) -> Result<Box<RawValue>, Error> {
     RawValue::from_string(value.to_json())
         .map_err(|error| Error::bad_input(format!("a value cannot be written as JSON: {error}")))
 }

@@ -9,7 +9,7 @@ use super::sample::for_each_block;
 use super::tokenizers::find;
 use crate::corpus::CorpusWriter;
 use crate::decide::LoadedTokenizer;
-use crate::sql::Computed;
+use crate::sql::ComputedValue;
 use model::{Context, Error, ErrorKind, FieldKind, Hint, TokenizerId};
 use roaring::RoaringTreemap;
 use std::path::Path;
@@ -126,7 +126,10 @@ fn compute_perplexity(
         for document in range {
             let value = usize::try_from(document).ok().and_then(|at| perplexities.get(at));
             let value = value.filter(|value| value.is_finite());
-            found.insert(document, value.map_or(Computed::Null, |value| Computed::Float(*value)));
+            found.insert(
+                document,
+                value.map_or(ComputedValue::Null, |value| ComputedValue::Float(*value)),
+            );
         }
         Ok(())
     })?;

@@ -4,7 +4,7 @@ use super::layout::{compression, table_of};
 use super::manifest::{ANSWERS, ExportedFile, losses};
 use super::options::ExportJob;
 use super::run::on_threads;
-use crate::sql::{Rows, refuse_same_names};
+use crate::sql::{SqlRows, refuse_same_names};
 use arrow::array::{Array, RecordBatch, UInt64Array};
 use files::output::{
     Destination, FileSpec, FormatName, GroupSize, HashedFile, ManifestFile, OutputCompression,
@@ -52,7 +52,7 @@ pub struct AnswerOptions {
 /// [`Error`]: a file that is taken, a name that tells no form, two columns of one name, what fails while the
 /// statement runs, or the disk or the store.
 pub fn write_answer(
-    rows: Rows,
+    rows: SqlRows,
     options: AnswerOptions,
     job: &ExportJob<'_>,
     context: &Context<'_>,
@@ -62,7 +62,7 @@ pub fn write_answer(
 
 /// Writes an answer like [`write_answer`], and notes the numbers in the column `id`.
 pub(crate) fn write_answer_noting(
-    rows: Rows,
+    rows: SqlRows,
     options: AnswerOptions,
     job: &ExportJob<'_>,
     ids: Option<&mut RoaringTreemap>,
@@ -117,7 +117,7 @@ fn form(options: AnswerOptions, name: &str) -> Result<(FormatName, OutputCompres
 
 /// The file of all rows, and how many values of each column its format cannot hold.
 fn write(
-    (mut rows, mut ids): (Rows, Option<&mut RoaringTreemap>),
+    (mut rows, mut ids): (SqlRows, Option<&mut RoaringTreemap>),
     table: &'static dyn TableFormat,
     spec: &FileSpec,
     file: HashedFile,

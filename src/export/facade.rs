@@ -6,7 +6,7 @@ use super::{
 };
 use crate::corpus::{Corpus, shown_destination};
 use crate::export;
-use crate::sql::Rows;
+use crate::sql::SqlRows;
 use arrow::datatypes::DataType;
 use model::{Context, Error};
 use roaring::RoaringTreemap;
@@ -132,7 +132,7 @@ impl Corpus {
     /// As [`write_answer`](crate::export::write_answer).
     pub fn write_answer_on_record(
         &self,
-        (statement, rows): (&str, Rows),
+        (statement, rows): (&str, SqlRows),
         options: AnswerOptions,
         job: &ExportJob<'_>,
         time: Option<i64>,

@@ -1,7 +1,7 @@
 //! Documents in ranges: cut in the order of their ids, and read by any number of threads.
 
 use super::collisions::TakenNames;
-use crate::sql::DocumentTable;
+use crate::sql::ExportColumns;
 use files::output::PositionedRows;
 use model::{DocId, Error};
 use rayon::prelude::*;
@@ -58,7 +58,7 @@ impl<'a> DocumentRanges<'a> {
     /// The next ranges in order; none when there are no more. Fields at top level may not have the names `taken`.
     pub fn read(
         &mut self,
-        table: &DocumentTable,
+        table: &ExportColumns,
         taken: Option<&TakenNames>,
         window: ReadWindow,
     ) -> Result<Vec<PositionedRows>, Error> {

@@ -7,7 +7,7 @@ use super::options::{ExportJob, ExportOptions};
 use super::partition::{Partition, partitions};
 use super::ranges::{DocumentRanges, ReadWindow};
 use super::selection::{selected, text_bytes};
-use crate::sql::DocumentTable;
+use crate::sql::ExportColumns;
 use files::output::{
     Destination, FileOutput, FileSpec, GroupSize, ManifestFile, OutputCompression, OutputRequest,
     ShardFile, ShardOutcome, ShardRecord, ShardWriter, Staging, TableFormat, WriteError,
@@ -45,7 +45,7 @@ type FinishedFile = ShardRecord<DocumentPosition>;
 struct Task<'a> {
     view: &'a View,
     layout: ExportLayout,
-    table: DocumentTable,
+    table: ExportColumns,
     format: &'static dyn TableFormat,
     spec: FileSpec,
     taken: Option<TakenNames>,
@@ -65,8 +65,8 @@ impl<'a> Task<'a> {
         let columns = layout.columns.as_deref();
         let stored: Option<Vec<String>> = columns.map(|names| names.iter().map(stored).collect());
         let table = match &stored {
-            Some(columns) if !options.duplicates => DocumentTable::of_documents(view, columns)?,
-            columns => DocumentTable::of_pairs(columns.as_deref())?,
+            Some(columns) if !options.duplicates => ExportColumns::of_documents(view, columns)?,
+            columns => ExportColumns::of_pairs(columns.as_deref())?,
         };
         let (format, spec) = (layout.table()?, layout.spec(table.schema()));
         format.check(&spec)?;

@@ -1,6 +1,6 @@
 //! Gathers all that is known of one document, as `corpusdb show` prints it.
 
-use crate::inspect::duplicates::{ShownBlocker, blockers};
+use crate::inspect::duplicates::{DocumentBlocker, blockers};
 use crate::sql::DocumentFilter;
 use crate::sql::QueryError;
 use model::{
@@ -16,7 +16,7 @@ use store::{View, system_fields};
 const MEMBERS: usize = 20;
 
 /// Documents in the order of their ids, each read when it is asked for.
-pub struct ShownDocuments<'a> {
+pub struct DocumentDetailsIter<'a> {
     view: &'a View,
     ids: roaring::treemap::IntoIter,
 }
@@ -28,12 +28,12 @@ pub struct ShownDocuments<'a> {
 pub fn documents<'a>(
     view: &'a View,
     filter: &DocumentFilter,
-) -> Result<ShownDocuments<'a>, QueryError> {
-    Ok(ShownDocuments { view, ids: filter.select(view)?.into_iter() })
+) -> Result<DocumentDetailsIter<'a>, QueryError> {
+    Ok(DocumentDetailsIter { view, ids: filter.select(view)?.into_iter() })
 }
 
-impl Iterator for ShownDocuments<'_> {
-    type Item = Result<Shown, QueryError>;
+impl Iterator for DocumentDetailsIter<'_> {
+    type Item = Result<DocumentDetails, QueryError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         self.ids.next().map(|id| show(self.view, DocId(id)))
@@ -44,7 +44,7 @@ impl Iterator for ShownDocuments<'_> {
     }
 }
 
-impl std::fmt::Debug for ShownDocuments<'_> {
+impl std::fmt::Debug for DocumentDetailsIter<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ShownDocuments").finish_non_exhaustive()
     }
@@ -54,7 +54,7 @@ impl std::fmt::Debug for ShownDocuments<'_> {
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
-pub struct Shown {
+pub struct DocumentDetails {
     /// The id of the document.
     pub id: u64,
     /// The key shown for it.
@@ -77,12 +77,12 @@ pub struct Shown {
     pub standing: &'static str,
     /// The document that explains why it is not kept.
     #[serde(rename = "match")]
-    pub found: Option<ShownMatch>,
+    pub found: Option<DocumentMatch>,
     /// The removed documents that block it: the first 20.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub blocked_by: Vec<ShownBlocker>,
+    pub blocked_by: Vec<DocumentBlocker>,
     /// Its cluster; none for a document that is neither kept nor a duplicate.
-    pub cluster: Option<Cluster>,
+    pub cluster: Option<DocumentCluster>,
     /// Tokens of each tokenizer; null where it was never encoded.
     pub tokens: Map<String, Value>,
     /// Its language, when known.
@@ -94,7 +94,7 @@ pub struct Shown {
     pub metadata: Box<RawValue>,
     /// The chat template that wrote its text.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub chat_template: Option<ShownTemplate>,
+    pub chat_template: Option<DocumentTemplate>,
     /// The whole text.
     pub text: String,
 }
@@ -103,7 +103,7 @@ pub struct Shown {
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
-pub struct ShownTemplate {
+pub struct DocumentTemplate {
     /// blake3 of the template, in hexadecimal.
     pub hash: String,
     /// The values of its variables.
@@ -117,7 +117,7 @@ pub struct ShownTemplate {
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 #[cfg_attr(feature = "cli", schemars(rename = "Match"))]
-pub struct ShownMatch {
+pub struct DocumentMatch {
     /// How the two relate: `exact`, `near` or `superseded`.
     pub kind: &'static str,
     /// The witness, or the successor.
@@ -138,7 +138,7 @@ pub struct ShownMatch {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
-pub struct Cluster {
+pub struct DocumentCluster {
     /// The witness, which names the cluster.
     pub id: u64,
     /// Documents, the witness included.
@@ -152,7 +152,7 @@ pub struct Cluster {
 /// # Errors
 /// [`QueryError::NoDocument`] for an id that was never given, [`QueryError::Store`] when a row
 /// cannot be read.
-pub fn show(view: &View, document: DocId) -> Result<Shown, QueryError> {
+pub fn show(view: &View, document: DocId) -> Result<DocumentDetails, QueryError> {
     let Some(header) = view.header(document)? else {
         return Err(QueryError::NoDocument { document, documents: view.documents() });
     };
@@ -185,7 +185,7 @@ pub fn show(view: &View, document: DocId) -> Result<Shown, QueryError> {
         Some(_) => None,
         None => keyword(view, system_fields::LANGUAGE, document)?,
     };
-    Ok(Shown {
+    Ok(DocumentDetails {
         id: document.0,
         key: view.display_key(document, &header)?,
         source: view.source_name(header.source)?.to_owned(),
@@ -216,21 +216,21 @@ fn template(
     view: &View,
     document: DocId,
     commit: CommitSeq,
-) -> Result<Option<ShownTemplate>, QueryError> {
+) -> Result<Option<DocumentTemplate>, QueryError> {
     if !view.text_form(document)?.is_some_and(|form| form.given.is_none() && form.specials) {
         return Ok(None);
     }
     let Some(record) = view.template_of(commit)? else { return Ok(None) };
     let source = view.template_source(&record.hash)?;
     let variables = serde_json::from_str(&record.variables).unwrap_or_default();
-    Ok(Some(ShownTemplate { hash: record.hash, variables, source }))
+    Ok(Some(DocumentTemplate { hash: record.hash, variables, source }))
 }
 
-fn found(view: &View, document: DocId) -> Result<Option<ShownMatch>, QueryError> {
+fn found(view: &View, document: DocId) -> Result<Option<DocumentMatch>, QueryError> {
     let Some(found) = view.match_of(document)? else { return Ok(None) };
     let witness = view.expect_header(found.witness)?;
     let similar = found.is_duplicate();
-    Ok(Some(ShownMatch {
+    Ok(Some(DocumentMatch {
         kind: found.kind.name(),
         witness: found.witness.0,
         witness_key: view.display_key(found.witness, &witness)?,
@@ -245,13 +245,13 @@ fn cluster(
     view: &View,
     document: DocId,
     standing: Standing,
-) -> Result<Option<Cluster>, QueryError> {
+) -> Result<Option<DocumentCluster>, QueryError> {
     let Some(id) = crate::sql::Relation::of(view, document, standing)?.cluster else {
         return Ok(None);
     };
     let members = view.members(id)?;
     let size = u64::try_from(members.len()).unwrap_or(u64::MAX).saturating_add(1);
-    Ok(Some(Cluster {
+    Ok(Some(DocumentCluster {
         id: id.0,
         size,
         members: members.iter().take(MEMBERS).map(|member| member.0).collect(),

@@ -60,7 +60,7 @@ pub fn domains(
     by_text: bool,
 ) -> Result<Domains, QueryError> {
     let (mut documents, mut bytes) = (0, 0);
-    let mut held = Held::new(HELD);
+    let mut held = DomainCounter::new(HELD);
     each(of, |domain, of_text| {
         documents += 1;
         bytes += of_text;
@@ -137,7 +137,7 @@ fn domain_of(key: &str) -> Option<String> {
 }
 
 /// Counts of a bounded number of domains.
-struct Held {
+struct DomainCounter {
     most: usize,
     /// Documents and bytes.
     counts: BTreeMap<String, (u64, u64)>,
@@ -145,7 +145,7 @@ struct Held {
     lost: u64,
 }
 
-impl Held {
+impl DomainCounter {
     const fn new(most: usize) -> Self {
         Self { most, counts: BTreeMap::new(), lost: 0 }
     }
@@ -200,7 +200,7 @@ mod tests {
             met in prop::collection::vec(prop_oneof![0_u32..4, 0_u32..200], 0..600),
             most in 1_usize..20,
         ) {
-            let mut held = Held::new(most);
+            let mut held = DomainCounter::new(most);
             let mut exact: BTreeMap<String, u64> = BTreeMap::new();
             for domain in &met {
                 held.add(&domain.to_string(), 1);

@@ -4,9 +4,9 @@ use super::contamination::{
     self as suites, ReviewOptions, ReviewPair, SuiteContamination, SuiteSummary,
 };
 use super::{
-    ChangedDocuments, DedupExplanation, DiffPart, DocumentDuplicates, DuplicatesMatrix,
-    DuplicatesOptions, DuplicatesSummary, FieldSummary, Forecast, Info, QualityOptions,
-    QualityReport, RejectReasonGroup, Selection, Shown, ShownDocuments, SignalSummary,
+    ChangedDocuments, CorpusInfo, DedupExplanation, DiffPart, DocumentDetails, DocumentDetailsIter,
+    DocumentDuplicates, DuplicatesMatrix, DuplicatesOptions, DuplicatesSummary, FieldSummary,
+    Forecast, QualityOptions, QualityReport, RejectReasonGroup, Selection, SignalSummary,
     SimilarOptions, SimilarReport, SimilarTo, SnapshotDetails, SnapshotDiff, Stats,
 };
 use crate::corpus::Corpus;
@@ -21,7 +21,7 @@ impl Corpus {
     ///
     /// # Errors
     /// [`QueryError`](crate::sql::QueryError) when a record cannot be read.
-    pub fn info(&self) -> Result<Info, Error> {
+    pub fn info(&self) -> Result<CorpusInfo, Error> {
         Ok(inspect::info(self.view())?)
     }
 
@@ -90,7 +90,7 @@ impl Corpus {
     pub fn documents(
         &self,
         filter: impl Into<DocumentFilter>,
-    ) -> Result<ShownDocuments<'_>, Error> {
+    ) -> Result<DocumentDetailsIter<'_>, Error> {
         Ok(inspect::documents(self.view(), &filter.into())?)
     }
 
@@ -111,7 +111,7 @@ impl Corpus {
     ///
     /// # Errors
     /// [`QueryError`](crate::sql::QueryError) when there is no such document.
-    pub fn show(&self, document: DocId) -> Result<Shown, Error> {
+    pub fn show(&self, document: DocId) -> Result<DocumentDetails, Error> {
         Ok(inspect::show(self.view(), document)?)
     }
 

@@ -3,7 +3,7 @@
 //! Sizes are those of a corpus, multiplied; without a corpus those of the layout. Hours are figures of
 //! docs/BENCHMARKS.md, since no commit stores how long it took.
 
-use crate::inspect::info::{DiskInfo, Info};
+use crate::inspect::info::{CorpusInfo, DiskInfo};
 use model::{Error, ErrorKind, Hint, Policy, show};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -187,7 +187,7 @@ struct CorpusSize {
 ///
 /// # Errors
 /// [`Error`] when the corpus has no text.
-pub(crate) fn forecast(info: &Info, bytes: u64, memory: u64) -> Result<Forecast, Error> {
+pub(crate) fn forecast(info: &CorpusInfo, bytes: u64, memory: u64) -> Result<Forecast, Error> {
     if info.bytes == 0 {
         let message = "there is no text in the corpus whose sizes a forecast could multiply";
         let hint = Hint::text("ingest some 100 MB first, or ask without a corpus")

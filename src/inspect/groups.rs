@@ -13,18 +13,18 @@ const BETWEEN: &str = " / ";
 const NONE: &str = "(none)";
 
 /// The number of a group among those seen so far.
-pub(in crate::inspect) type Group = u32;
+pub(in crate::inspect) type GroupId = u32;
 
 /// Documents of a group, and bytes of their texts.
 #[derive(Clone, Copy, Debug, Default)]
-pub(in crate::inspect) struct Total {
+pub(in crate::inspect) struct GroupTotal {
     pub documents: u64,
     pub bytes: u64,
 }
 
 /// How the number of a value is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum GroupKeyKind {
     Source,
     Field(FieldKind),
     /// A timestamp, truncated to a unit.
@@ -33,35 +33,35 @@ enum Kind {
 
 /// One field that documents are grouped by.
 #[derive(Clone, Debug)]
-struct Part {
+struct GroupKey {
     name: String,
     column: ColumnId,
-    kind: Kind,
+    kind: GroupKeyKind,
 }
 
 /// For each field the number of a source or term, or a value itself; none for documents without a value.
-type Values = Box<[Option<i64>]>;
+type GroupKeyValues = Box<[Option<i64>]>;
 
 /// Gives the group of each document. One block of each column is held: a caller that asks in the order of ids reads
 /// each block once.
-pub(in crate::inspect) struct Groups<'a> {
+pub(in crate::inspect) struct DocumentGroups<'a> {
     view: &'a View,
-    parts: Vec<Part>,
+    parts: Vec<GroupKey>,
     block: Option<(u64, Vec<NumberBlock>)>,
-    known: BTreeMap<Values, Group>,
-    values: Vec<Values>,
+    known: BTreeMap<GroupKeyValues, GroupId>,
+    values: Vec<GroupKeyValues>,
     /// The values of the current document, and the group of the last one, which is mostly the same.
     at_hand: Vec<Option<i64>>,
-    last: Group,
+    last: GroupId,
 }
 
-impl<'a> Groups<'a> {
+impl<'a> DocumentGroups<'a> {
     /// Groups by `source`, by `language` or by declared fields that are not floats; a timestamp may have a unit behind
     /// it, as in `published:month`. Without names, by source.
     pub(in crate::inspect) fn by(view: &'a View, names: &[String]) -> Result<Self, QueryError> {
         let source = ["source".to_owned()];
         let names = if names.is_empty() { &source } else { names };
-        let mut parts: Vec<Part> = Vec::with_capacity(names.len());
+        let mut parts: Vec<GroupKey> = Vec::with_capacity(names.len());
         for name in names {
             let part = part(view, name.trim())?;
             if parts.iter().any(|other| other.name == part.name) {
@@ -79,7 +79,7 @@ impl<'a> Groups<'a> {
     }
 
     /// The group of a document.
-    pub(in crate::inspect) fn of(&mut self, document: DocId) -> Result<Group, QueryError> {
+    pub(in crate::inspect) fn of(&mut self, document: DocId) -> Result<GroupId, QueryError> {
         self.read(document.block())?;
         self.at_hand.clear();
         for (part, column) in self.parts.iter().zip(self.block.iter().flat_map(|(_, all)| all)) {
@@ -99,7 +99,7 @@ impl<'a> Groups<'a> {
     }
 
     /// The number of the group with the current values.
-    fn number(&mut self) -> Result<Group, QueryError> {
+    fn number(&mut self) -> Result<GroupId, QueryError> {
         let last = usize::try_from(self.last).ok().and_then(|last| self.values.get(last));
         if last.is_some_and(|last| **last == *self.at_hand) {
             return Ok(self.last);
@@ -112,8 +112,8 @@ impl<'a> Groups<'a> {
         if self.values.len() >= MOST && !self.are_sources() {
             return Err(QueryError::TooManyGroups { most: MOST });
         }
-        let values: Values = self.at_hand.as_slice().into();
-        let group = Group::try_from(self.values.len())
+        let values: GroupKeyValues = self.at_hand.as_slice().into();
+        let group = GroupId::try_from(self.values.len())
             .map_err(|_| QueryError::TooManyGroups { most: MOST })?;
         self.known.insert(values.clone(), group);
         self.values.push(values);
@@ -122,21 +122,21 @@ impl<'a> Groups<'a> {
     }
 
     fn are_sources(&self) -> bool {
-        matches!(self.parts.as_slice(), [part] if part.kind == Kind::Source)
+        matches!(self.parts.as_slice(), [part] if part.kind == GroupKeyKind::Source)
     }
 
     /// The documents of each group, of all sources or of one. Each block of a column is read once.
     pub(in crate::inspect) fn totals(
         &mut self,
         only: Option<SourceId>,
-    ) -> Result<BTreeMap<Group, Total>, QueryError> {
-        let mut totals: BTreeMap<Group, Total> = BTreeMap::new();
+    ) -> Result<BTreeMap<GroupId, GroupTotal>, QueryError> {
+        let mut totals: BTreeMap<GroupId, GroupTotal> = BTreeMap::new();
         if self.are_sources() {
             let counted = |id: SourceId| only.is_none_or(|only| only == id);
             for (id, record) in self.view.sources().filter(|(id, _)| counted(*id)) {
                 self.at_hand.clear();
                 self.at_hand.push(Some(id.0.into()));
-                let total = Total { documents: record.documents, bytes: record.bytes };
+                let total = GroupTotal { documents: record.documents, bytes: record.bytes };
                 totals.insert(self.number()?, total);
             }
             return Ok(totals);
@@ -163,17 +163,18 @@ impl<'a> Groups<'a> {
     /// first.
     pub(in crate::inspect) fn in_order(
         &self,
-        groups: impl IntoIterator<Item = Group>,
-    ) -> Result<Vec<Group>, QueryError> {
+        groups: impl IntoIterator<Item = GroupId>,
+    ) -> Result<Vec<GroupId>, QueryError> {
         let mut keyed = Vec::new();
         for group in groups {
             let mut key = Vec::with_capacity(self.parts.len());
             for (part, value) in self.parts_of(group) {
                 key.push(match (part.kind, value) {
                     (_, None) => None,
-                    (Kind::Source | Kind::Field(FieldKind::Keyword), Some(value)) => {
-                        Some((0, part.shown(self.view, value)?))
-                    }
+                    (
+                        GroupKeyKind::Source | GroupKeyKind::Field(FieldKind::Keyword),
+                        Some(value),
+                    ) => Some((0, part.shown(self.view, value)?)),
                     (_, Some(value)) => Some((value, String::new())),
                 });
             }
@@ -192,45 +193,49 @@ impl<'a> Groups<'a> {
     /// The values of a group as texts; none for a missing value.
     pub(in crate::inspect) fn values(
         &self,
-        group: Group,
+        group: GroupId,
     ) -> Result<Vec<Option<String>>, QueryError> {
-        let of = |(part, value): (&Part, Option<i64>)| {
+        let of = |(part, value): (&GroupKey, Option<i64>)| {
             value.map(|value| part.shown(self.view, value)).transpose()
         };
         self.parts_of(group).map(of).collect()
     }
 
     /// The values of a group as one text.
-    pub(in crate::inspect) fn label(&self, group: Group) -> Result<String, QueryError> {
+    pub(in crate::inspect) fn label(&self, group: GroupId) -> Result<String, QueryError> {
         let values = self.values(group)?;
         let values: Vec<&str> = values.iter().map(|name| name.as_deref().unwrap_or(NONE)).collect();
         Ok(values.join(BETWEEN))
     }
 
-    fn parts_of(&self, group: Group) -> impl Iterator<Item = (&Part, Option<i64>)> {
+    fn parts_of(&self, group: GroupId) -> impl Iterator<Item = (&GroupKey, Option<i64>)> {
         let values = usize::try_from(group).ok().and_then(|group| self.values.get(group));
         self.parts.iter().zip(values.into_iter().flat_map(|values| values.iter().copied()))
     }
 }
 
 /// The field that `name` stands for: a field, or a timestamp with a unit.
-fn part(view: &View, name: &str) -> Result<Part, QueryError> {
+fn part(view: &View, name: &str) -> Result<GroupKey, QueryError> {
     let (field, unit) = match name.split_once(':') {
         Some((field, unit)) => (field, Some(unit)),
         None => (name, None),
     };
-    let mut known: Vec<(&str, ColumnId, Kind)> = vec![
-        ("source", system_fields::SOURCE_OF, Kind::Source),
+    let mut known: Vec<(&str, ColumnId, GroupKeyKind)> = vec![
+        ("source", system_fields::SOURCE_OF, GroupKeyKind::Source),
         (
             "language",
             system_fields::column_of(system_fields::LANGUAGE),
-            Kind::Field(FieldKind::Keyword),
+            GroupKeyKind::Field(FieldKind::Keyword),
         ),
     ];
     for field in view.fields().iter().filter(|field| field.kind != FieldKind::Float) {
         // A declared `language` replaces the built-in one.
         known.retain(|(known, _, _)| *known != field.name);
-        known.push((&field.name, system_fields::column_of(field.id), Kind::Field(field.kind)));
+        known.push((
+            &field.name,
+            system_fields::column_of(field.id),
+            GroupKeyKind::Field(field.kind),
+        ));
     }
     let Some((_, column, kind)) = known.iter().find(|(known, _, _)| *known == field) else {
         let known = known.iter().map(|(known, _, _)| (*known).to_owned()).collect();
@@ -238,43 +243,45 @@ fn part(view: &View, name: &str) -> Result<Part, QueryError> {
     };
     let kind = match (unit, *kind) {
         (None, kind) => kind,
-        (Some(unit), Kind::Field(FieldKind::Timestamp)) => match TimeUnit::from_name(unit) {
-            Some(unit) => Kind::Moment(unit),
-            None => {
-                let units = TimeUnit::ALL.map(TimeUnit::name).join(", ");
-                let why = format!("a timestamp is grouped by {units}");
-                return Err(QueryError::NoUnit { name: name.to_owned(), why });
+        (Some(unit), GroupKeyKind::Field(FieldKind::Timestamp)) => {
+            match TimeUnit::from_name(unit) {
+                Some(unit) => GroupKeyKind::Moment(unit),
+                None => {
+                    let units = TimeUnit::ALL.map(TimeUnit::name).join(", ");
+                    let why = format!("a timestamp is grouped by {units}");
+                    return Err(QueryError::NoUnit { name: name.to_owned(), why });
+                }
             }
-        },
+        }
         (Some(_), _) => {
             let why = format!("`{field}` is not a timestamp, and only timestamps have units");
             return Err(QueryError::NoUnit { name: name.to_owned(), why });
         }
     };
-    Ok(Part { name: name.to_owned(), column: *column, kind })
+    Ok(GroupKey { name: name.to_owned(), column: *column, kind })
 }
 
-impl Part {
+impl GroupKey {
     /// The value that represents all values of a group.
     fn coarse(&self, value: i64) -> i64 {
         match self.kind {
-            Kind::Moment(unit) => unit.begin(value),
-            Kind::Source | Kind::Field(_) => value,
+            GroupKeyKind::Moment(unit) => unit.begin(value),
+            GroupKeyKind::Source | GroupKeyKind::Field(_) => value,
         }
     }
 
     fn shown(&self, view: &View, value: i64) -> Result<String, QueryError> {
         let number = u32::try_from(value).unwrap_or(u32::MAX);
         Ok(match self.kind {
-            Kind::Source => view.source_name(SourceId(number))?.to_owned(),
-            Kind::Field(FieldKind::Keyword) => match view.term_value(TermId(number))? {
+            GroupKeyKind::Source => view.source_name(SourceId(number))?.to_owned(),
+            GroupKeyKind::Field(FieldKind::Keyword) => match view.term_value(TermId(number))? {
                 Some((_, value)) => String::from_utf8_lossy(&value).into_owned(),
                 None => "?".to_owned(),
             },
-            Kind::Field(FieldKind::Bool) => (value != 0).to_string(),
-            Kind::Field(FieldKind::Timestamp) => shown_timestamp(value),
-            Kind::Field(_) => value.to_string(),
-            Kind::Moment(unit) => unit.shown(value),
+            GroupKeyKind::Field(FieldKind::Bool) => (value != 0).to_string(),
+            GroupKeyKind::Field(FieldKind::Timestamp) => shown_timestamp(value),
+            GroupKeyKind::Field(_) => value.to_string(),
+            GroupKeyKind::Moment(unit) => unit.shown(value),
         })
     }
 }

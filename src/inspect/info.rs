@@ -22,7 +22,7 @@ const TOKENS_RULE: &str = "in SQL, `tokens` is NULL for documents that the token
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
-pub struct Info {
+pub struct CorpusInfo {
     /// Bytes of the tables of each column family.
     pub disk: Vec<DiskInfo>,
     /// The dedup policy, in words.
@@ -239,7 +239,7 @@ pub(super) fn standing_counts(
 ///
 /// # Errors
 /// [`QueryError::Store`] when a row cannot be read.
-pub fn info(view: &View) -> Result<Info, QueryError> {
+pub fn info(view: &View) -> Result<CorpusInfo, QueryError> {
     let standings = standing_counts(view, None)?;
     let commits = view.last_commits(LISTED)?;
     let sum = |of: fn(&SourceRecord) -> u64| view.sources().map(|(_, record)| of(record)).sum();
@@ -270,7 +270,7 @@ pub fn info(view: &View) -> Result<Info, QueryError> {
         .map(|suite| (SuiteInfo { name: suite.suite, items: suite.items }, suite.outdated))
         .unzip();
     let disk = view.disk_usage()?.into_iter().map(|(family, bytes)| DiskInfo { family, bytes });
-    Ok(Info {
+    Ok(CorpusInfo {
         disk: disk.collect(),
         policy: view.policy().to_string(),
         policy_settings: view.policy().clone(),

@@ -75,25 +75,27 @@ mod tests;
 mod timeline;
 
 pub use card::{
-    About, ContaminationReport, CorpusReport, DuplicatesReport, Largest, Omitted, PlanReport,
-    Provenance, ReportCluster, ReportOptions, SampledDocument, Sizes, SourceMatrix, Spreads,
-    SuiteReported, is_programming_language,
+    CardOverview, CardSizes, CardSpreads, CardSuite, ContaminationReport, CorpusReport,
+    DuplicatesReport, Largest, OmittedPart, PlanReport, Provenance, ReportCluster, ReportOptions,
+    SampledDocument, SourceMatrix, is_programming_language,
 };
 pub use contamination::{
-    CheckedText, CheckedTexts, ReviewOptions, ReviewPair, ReviewPart, SuiteContamination,
-    SuiteSummary, TaintedSource,
+    CheckedText, CheckedTexts, ReviewOptions, ReviewPair, ReviewPart, SourceCount,
+    SuiteContamination, SuiteSummary,
 };
-pub use document::{Cluster, Shown, ShownDocuments, ShownMatch, ShownTemplate};
+pub use document::{
+    DocumentCluster, DocumentDetails, DocumentDetailsIter, DocumentMatch, DocumentTemplate,
+};
 pub(crate) use document::{documents, show};
 pub(crate) use domains::domains;
 pub use domains::{DomainStats, Domains};
 pub use duplicates::{
     CandidateSample, ClosePair, ClusterMembers, ClusterSizes, ClusterSource, DedupExplanation,
-    DedupSweep, DetectionLine, DiffPart, DocumentDuplicates, DuplicatesMatrix, DuplicatesOptions,
-    DuplicatesSummary, ExamplePair, FamilyBytes, GroupLoss, GroupPair, LargeCluster, PolicyChange,
-    RemovedCount, ShownBlocker, SimilarDocument, SimilarOptions, SimilarReport, SimilarTo,
-    Similarities, SimilarityBin, SimilarityQuartiles, SourceLoss, SourcePair, StoredBytes,
-    SweepLine, SweepOptions, SweepRemovals, explain_policy,
+    DedupSweep, DetectionLine, DiffPart, DocumentBlocker, DocumentDuplicates, DuplicatesMatrix,
+    DuplicatesOptions, DuplicatesSummary, ExamplePair, FamilyBytes, GroupLoss, GroupPair,
+    LargeCluster, PolicyChange, RemovedCount, SimilarDocument, SimilarOptions, SimilarReport,
+    SimilarTo, Similarities, SimilarityBin, SimilarityQuartiles, SourceLoss, SourcePair,
+    StoredBytes, SweepLine, SweepOptions, SweepRemovals, explain_policy,
 };
 pub(crate) use duplicates::{
     diff, diff_near, document_duplicates, duplicates_matrix, duplicates_summary, explain_dedup,
@@ -105,14 +107,14 @@ pub(crate) use forecast::forecast;
 pub use forecast::{FamilyForecast, FamilyGrowth, Forecast, HoursForecast, MemoryNeed};
 pub(crate) use info::info;
 pub use info::{
-    CommitInfo, DiskInfo, EpochInfo, FieldInfo, Info, SnapshotInfo, SourceInfo, StandingCount,
-    SuiteInfo, TokenizerInfo,
+    CommitInfo, CorpusInfo, DiskInfo, EpochInfo, FieldInfo, SnapshotInfo, SourceInfo,
+    StandingCount, SuiteInfo, TokenizerInfo,
 };
 pub use misfits::MisfitExample;
 pub use policy_settings::{PolicySetting, policy_settings};
 pub(crate) use provenance::provenance;
 pub use provenance::{DateRange, LicenceCount};
-pub(crate) use sample::draw;
+pub(crate) use sample::sample_of;
 pub use selection::Selection;
 pub(crate) use selection::selection;
 pub use signals::SignalSummary;
@@ -123,9 +125,10 @@ pub use snapshots::{
 };
 pub(crate) use snapshots::{show_snapshot, snapshot_changes, snapshot_diff};
 pub use stats::{
-    ColumnStats, GroupStats, LengthBin, LengthStats, LossStats, MisfitStats, QualityExample,
-    QualityOptions, QualityReport, QualityRule, QualityScore, QualitySource, QualityThreshold,
-    RejectReasonGroup, RejectStats, SourceLengths, SourceSpread, Stats, StatsValue,
+    ColumnStats, DocumentLengthBin, GroupStats, LengthStats, LossStats, MisfitStats,
+    QualityExample, QualityOptions, QualityReport, QualityRule, QualityScore, QualitySource,
+    QualityThreshold, RejectReasonGroup, RejectStats, SourceLengths, SourceSpread, Stats,
+    StatsValue,
 };
 pub(crate) use stats::{
     SourceLanguageCounts, group_counts, lengths, quality, reject_reasons, spread_by_source, stats,

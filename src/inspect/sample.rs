@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 /// of them, shuffled, when there are fewer. The same (selection, n, seed) gives the same documents,
 /// and a smaller `n` a prefix of them. A Fisher-Yates shuffle stopped after `n` draws; only the places it touched are
 /// held.
-pub fn draw(selection: &RoaringTreemap, n: u64, seed: u64) -> Vec<DocId> {
+pub fn sample_of(selection: &RoaringTreemap, n: u64, seed: u64) -> Vec<DocId> {
     let len = selection.len();
-    let mut random = Random::new(seed);
+    let mut random = SampleStream::new(seed);
     let mut moved: BTreeMap<u64, u64> = BTreeMap::new();
     let mut drawn = Vec::new();
     for place in 0..n.min(len) {
@@ -26,9 +26,9 @@ pub fn draw(selection: &RoaringTreemap, n: u64, seed: u64) -> Vec<DocId> {
 }
 
 /// A fixed stream of random integers: the output of blake3 over a name and the seed.
-struct Random(blake3::OutputReader);
+struct SampleStream(blake3::OutputReader);
 
-impl Random {
+impl SampleStream {
     fn new(seed: u64) -> Self {
         let mut hasher = blake3::Hasher::new();
         hasher.update(b"corpusdb sample 1");
@@ -68,12 +68,12 @@ mod tests {
         #[test]
         fn draws_are_distinct_members_and_prefixes(ids in proptest::collection::btree_set(any::<u64>(), 0..60), n in 0_u64..80, seed: u64) {
             let selection: RoaringTreemap = ids.iter().copied().collect();
-            let drawn = draw(&selection, n, seed);
+            let drawn = sample_of(&selection, n, seed);
             prop_assert_eq!(drawn.len() as u64, n.min(selection.len()));
             let distinct: BTreeSet<u64> = drawn.iter().map(|document| document.0).collect();
             prop_assert_eq!(distinct.len(), drawn.len());
             prop_assert!(distinct.is_subset(&ids));
-            let longer = draw(&selection, n + 5, seed);
+            let longer = sample_of(&selection, n + 5, seed);
             prop_assert_eq!(&longer[..drawn.len()], &drawn[..]);
         }
     }
@@ -83,7 +83,7 @@ mod tests {
         let selection: RoaringTreemap = (0..5).collect();
         let mut seen: BTreeMap<Vec<DocId>, u32> = BTreeMap::new();
         for seed in 0..20_000 {
-            *seen.entry(draw(&selection, 2, seed)).or_default() += 1;
+            *seen.entry(sample_of(&selection, 2, seed)).or_default() += 1;
         }
         assert_eq!(seen.len(), 20);
         // 1000 each, standard deviation 31.
@@ -94,7 +94,7 @@ mod tests {
     fn the_stream_is_fixed() {
         let selection: RoaringTreemap = (0..1000).map(|id| id * 3).collect();
         let drawn: Vec<u64> =
-            draw(&selection, 5, 42).into_iter().map(|document| document.0).collect();
+            sample_of(&selection, 5, 42).into_iter().map(|document| document.0).collect();
         assert_eq!(drawn, GOLDEN);
     }
 

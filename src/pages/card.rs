@@ -7,7 +7,9 @@ use super::figures::{BarChart, OTHERS, SpreadFigure, cut, cut_behind, value_text
 use super::plan::PlanSection;
 use super::sizes::{LanguagesSection, LengthFigure, SizesSection, lengths, tokenizers};
 use super::{Contents, PageModel, duplicates, plan};
-use crate::inspect::{About, CorpusReport, Omitted, Provenance, SampledDocument, SuiteReported};
+use crate::inspect::{
+    CardOverview, CardSuite, CorpusReport, OmittedPart, Provenance, SampledDocument,
+};
 use crate::inspect::{
     ColumnStats, CommitInfo, CommitStretch, DateRange, DomainStats, LicenceCount, LossStats,
     RejectStats, SnapshotInfo, SourceSpread, SuiteContamination,
@@ -33,8 +35,8 @@ pub struct CardPage<'a> {
     headline: String,
     /// Tokens of the kept documents, by the tokenizer of the plan, or by the first that were registered.
     tokens: Vec<(&'a str, u64)>,
-    about: &'a About,
-    omitted: &'a [Omitted],
+    about: &'a CardOverview,
+    omitted: &'a [OmittedPart],
     sizes: SizesSection<'a>,
     languages: Option<LanguagesSection>,
     origins: OriginsSection<'a>,
@@ -278,7 +280,7 @@ fn numbers(report: &CorpusReport) -> Option<NumbersSection> {
 /// What of evaluation suites is in the corpus.
 #[derive(Debug, Serialize)]
 struct ContaminationSection<'a> {
-    suites: &'a [SuiteReported],
+    suites: &'a [CardSuite],
     left_out: u64,
     /// Suites with items in kept documents.
     tainted: u64,

@@ -3,7 +3,7 @@
 use super::chart::{AltText, Chart, ChartAxis, ChartColumn, column_chart};
 use super::figures::{BarChart, HeatCell, HeatRow, HeatTable, OTHERS, cut, value_text};
 use crate::inspect::{CorpusReport, Largest, is_programming_language};
-use crate::inspect::{DocumentCounts, GroupStats, LengthBin, LengthStats, StatsValue};
+use crate::inspect::{DocumentCounts, DocumentLengthBin, GroupStats, LengthStats, StatsValue};
 use model::show;
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -257,7 +257,7 @@ pub(super) struct LengthFigure<'a> {
     longest: String,
     all: u64,
     kept: u64,
-    bins: &'a [LengthBin],
+    bins: &'a [DocumentLengthBin],
     chart: Chart,
 }
 
@@ -282,7 +282,7 @@ fn length_figure<'a>(report: &CorpusReport, lengths: &'a LengthStats) -> LengthF
         other => value_text(other),
     };
     let [p5, p95, max] = spread.map_or([None; 3], |it| [it.p5, it.p95, it.max]).map(written);
-    let sum = |of: fn(&LengthBin) -> u64| lengths.bins.iter().map(of).sum::<u64>();
+    let sum = |of: fn(&DocumentLengthBin) -> u64| lengths.bins.iter().map(of).sum::<u64>();
     let (all, kept) = (sum(|bin| bin.all), sum(|bin| bin.kept));
     LengthFigure {
         half: spread.map(|it| written(it.p50)),
@@ -297,9 +297,9 @@ fn length_figure<'a>(report: &CorpusReport, lengths: &'a LengthStats) -> LengthF
     }
 }
 
-fn length_chart(unit: &str, bins: &[LengthBin], all: u64, kept: u64) -> Chart {
+fn length_chart(unit: &str, bins: &[DocumentLengthBin], all: u64, kept: u64) -> Chart {
     let most = bins.iter().map(|bin| bin.all).max().unwrap_or(0);
-    let column = |bin: &LengthBin| ChartColumn {
+    let column = |bin: &DocumentLengthBin| ChartColumn {
         mark: show::short(bin.from),
         described: format!(
             "{} to {}: {}, {} kept",

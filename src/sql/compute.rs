@@ -1,6 +1,6 @@
 //! Computes a SQL expression for a range of documents, as values of a field.
 
-use super::select::{gather, plan};
+use super::select::{for_each_batch, plan};
 use super::session;
 use crate::sql::engine::runtime;
 use crate::sql::error::QueryError;
@@ -14,7 +14,7 @@ use store::View;
 
 /// The value of an expression for a document.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Computed {
+pub enum ComputedValue {
     /// Text.
     Keyword(String),
     /// A whole number.
@@ -35,7 +35,7 @@ pub enum Computed {
 ///
 /// # Errors
 /// As [`super::select`].
-pub fn kind_of(view: &View, expression: &str) -> Result<Option<FieldKind>, QueryError> {
+pub fn expression_kind(view: &View, expression: &str) -> Result<Option<FieldKind>, QueryError> {
     Ok(match data_type(view, expression)? {
         kind if kind.is_string() => Some(FieldKind::Keyword),
         kind if kind.is_integer() => Some(FieldKind::Int),
@@ -61,7 +61,7 @@ fn data_type(view: &View, expression: &str) -> Result<DataType, QueryError> {
 }
 
 /// Computes an expression over `documents`, range by range.
-pub struct Computing<'v> {
+pub struct ComputedColumn<'v> {
     view: &'v View,
     expression: String,
     kind: FieldKind,
@@ -74,12 +74,12 @@ pub struct Computing<'v> {
 ///
 /// # Errors
 /// As [`super::select`].
-pub fn compute<'v>(
+pub fn computed_column<'v>(
     view: &'v View,
     expression: &str,
     kind: FieldKind,
-) -> Result<Computing<'v>, QueryError> {
-    let own = kind_of(view, expression)?;
+) -> Result<ComputedColumn<'v>, QueryError> {
+    let own = expression_kind(view, expression)?;
     let asked = match (kind, own) {
         (
             FieldKind::Timestamp,
@@ -87,10 +87,10 @@ pub fn compute<'v>(
         ) => own,
         _ => kind,
     };
-    Ok(Computing { view, expression: expression.to_owned(), kind, asked })
+    Ok(ComputedColumn { view, expression: expression.to_owned(), kind, asked })
 }
 
-impl Computing<'_> {
+impl ComputedColumn<'_> {
     /// Calls `each` with the id of every document of a range and the value that the expression is for it, in no
     /// particular order. It blocks.
     ///
@@ -99,7 +99,7 @@ impl Computing<'_> {
     pub fn values(
         &self,
         range: Range<u64>,
-        mut each: impl FnMut(u64, Computed),
+        mut each: impl FnMut(u64, ComputedValue),
     ) -> Result<(), QueryError> {
         let state = session::session(self.view)?;
         let kind = match self.asked {
@@ -116,10 +116,10 @@ impl Computing<'_> {
         let condition = format!("id >= {} AND id < {}", range.start, range.end);
         let (words, values) = ((expression.as_str(), condition.as_str()), SqlParameters::default());
         let plan = runtime::block_on(plan(self.view, &state, &what, words, &values))?;
-        gather(state, &plan, |batch| self.batch(batch, &mut each))
+        for_each_batch(state, &plan, |batch| self.batch(batch, &mut each))
     }
 
-    fn batch(&self, batch: &RecordBatch, each: &mut impl FnMut(u64, Computed)) {
+    fn batch(&self, batch: &RecordBatch, each: &mut impl FnMut(u64, ComputedValue)) {
         let [ids, values, nulls] = batch.columns() else { return };
         let (Some(ids), Some(nulls)) =
             (ids.as_primitive_opt::<UInt64Type>(), nulls.as_boolean_opt())
@@ -128,9 +128,9 @@ impl Computing<'_> {
         };
         for (row, id) in ids.values().iter().enumerate() {
             let value = if nulls.value(row) {
-                Computed::Null
+                ComputedValue::Null
             } else if values.is_null(row) {
-                Computed::IllTyped
+                ComputedValue::IllTyped
             } else {
                 self.value(values.as_ref(), row)
             };
@@ -138,39 +138,39 @@ impl Computing<'_> {
         }
     }
 
-    fn value(&self, values: &dyn Array, row: usize) -> Computed {
+    fn value(&self, values: &dyn Array, row: usize) -> ComputedValue {
         let found = match self.asked {
             FieldKind::Keyword => {
                 let views = values.as_string_view_opt().map(|values| values.value(row));
                 let text = views.or_else(|| values.as_string_opt::<i32>().map(|v| v.value(row)));
-                text.map(|text| Computed::Keyword(text.to_owned()))
+                text.map(|text| ComputedValue::Keyword(text.to_owned()))
             }
             FieldKind::Int => {
-                values.as_primitive_opt::<Int64Type>().map(|v| Computed::Int(v.value(row)))
+                values.as_primitive_opt::<Int64Type>().map(|v| ComputedValue::Int(v.value(row)))
             }
             FieldKind::Float => {
                 let number = values.as_primitive_opt::<Float64Type>().map(|v| v.value(row));
-                number.filter(|number| number.is_finite()).map(Computed::Float)
+                number.filter(|number| number.is_finite()).map(ComputedValue::Float)
             }
-            FieldKind::Bool => values.as_boolean_opt().map(|v| Computed::Bool(v.value(row))),
+            FieldKind::Bool => values.as_boolean_opt().map(|v| ComputedValue::Bool(v.value(row))),
             FieldKind::Timestamp => {
                 let found = values.as_primitive_opt::<TimestampMicrosecondType>();
-                found.map(|v| Computed::Timestamp(v.value(row)))
+                found.map(|v| ComputedValue::Timestamp(v.value(row)))
             }
         };
-        let found = found.unwrap_or(Computed::IllTyped);
+        let found = found.unwrap_or(ComputedValue::IllTyped);
         if self.kind != FieldKind::Timestamp {
             return found;
         }
         // By the rule for timestamps of records, so that all readers know its year.
         match FieldValue::of_json(&found.to_json(), FieldKind::Timestamp) {
-            Ok(Some(FieldValue::Timestamp(moment))) => Computed::Timestamp(moment),
-            _ => Computed::IllTyped,
+            Ok(Some(FieldValue::Timestamp(moment))) => ComputedValue::Timestamp(moment),
+            _ => ComputedValue::IllTyped,
         }
     }
 }
 
-impl Computed {
+impl ComputedValue {
     /// As it is spelled in JSON, null for what is of another type.
     #[must_use]
     pub fn to_json(&self) -> String {

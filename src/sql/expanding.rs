@@ -4,7 +4,7 @@
 //! at once.
 
 use super::growing::held;
-use crate::sql::engine::pass_through::{Next, Pass};
+use crate::sql::engine::pass_through::{BatchHook, BatchPoll};
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::DataType;
 use arrow::record_batch::RecordBatch;
@@ -35,7 +35,7 @@ impl Pieces {
     }
 }
 
-impl Pass for Pieces {
+impl BatchHook for Pieces {
     const NAME: &'static str = "Pieces";
 
     fn detail(&self) -> String {
@@ -46,7 +46,7 @@ impl Pass for Pieces {
         &self,
         input: SendableRecordBatchStream,
         context: &TaskContext,
-    ) -> impl FnMut(&mut Context<'_>) -> Next + Send + 'static {
+    ) -> impl FnMut(&mut Context<'_>) -> BatchPoll + Send + 'static {
         let rows = context.session_config().batch_size().max(1);
         let (lists, limit) = (self.lists.clone(), self.limit);
         let mut cut = Cut { input, lists, limit, rows, rest: None };
@@ -64,7 +64,7 @@ struct Cut {
 }
 
 impl Cut {
-    fn next(&mut self, context: &mut Context<'_>) -> Next {
+    fn next(&mut self, context: &mut Context<'_>) -> BatchPoll {
         if let Some(rest) = self.rest.take() {
             return Poll::Ready(Some(self.next_piece(rest)));
         }

@@ -1,8 +1,8 @@
 //! What EXPLAIN says of each scan of `documents`, in words: indexes, filters, columns and ids, before the engine's plan.
 
-use crate::sql::documents::filter::Test;
+use crate::sql::documents::filter::ResolvedPredicate;
 use crate::sql::documents::predicate::Predicate;
-use crate::sql::documents::table::Documents;
+use crate::sql::documents::table::DocumentsTable;
 use crate::sql::error::QueryError;
 use crate::sql::syntax::faults::shown;
 use arrow::array::{ArrayRef, StringArray};
@@ -38,7 +38,7 @@ pub(super) fn scans_explained(plan: &LogicalPlan) -> Result<Option<RecordBatch>,
             }
             LogicalPlan::TableScan(scan) => {
                 let table = source_as_provider(&scan.source)?;
-                if let Some(documents) = table.downcast_ref::<Documents>() {
+                if let Some(documents) = table.downcast_ref::<DocumentsTable>() {
                     let of_scan = filters.iter().find(|(of, _)| std::ptr::eq(*of, scan));
                     let filter = of_scan.map(|(_, predicate)| predicate);
                     texts.push(scan_explained(documents, scan, filter)?);
@@ -60,7 +60,7 @@ pub(super) fn scans_explained(plan: &LogicalPlan) -> Result<Option<RecordBatch>,
 
 /// A line for what the indexes answer, what rows are tested by, the columns that are read, and the run of ids.
 fn scan_explained(
-    documents: &Documents,
+    documents: &DocumentsTable,
     scan: &TableScan,
     filter: Option<&Expr>,
 ) -> Result<String, QueryError> {
@@ -77,7 +77,8 @@ fn scan_explained(
         filter.map(split_conjunction).into_iter().flatten().map(spelled).collect();
     let columns: Vec<&str> =
         scan.projected_schema.fields().iter().map(|field| field.name().as_str()).collect();
-    let test = Test::in_view(&translator.all(&scan.filters).unwrap_or(Predicate::All), view)?;
+    let test =
+        ResolvedPredicate::in_view(&translator.all(&scan.filters).unwrap_or(Predicate::All), view)?;
     let (all, blocks) = (view.blocks(), test.blocks(view.blocks()));
     let end = (blocks.end * BLOCK_SIZE).min(view.documents());
     let mut lines = vec![

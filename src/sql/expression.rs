@@ -6,7 +6,7 @@
 use crate::sql::documents::schema::DocumentColumns;
 use crate::sql::engine::runtime;
 use crate::sql::error::QueryError;
-use crate::sql::select::unusable;
+use crate::sql::select::condition_error;
 use crate::sql::session;
 use crate::sql::syntax::parser;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
@@ -19,7 +19,7 @@ const OF_CLOCK: [&str; 6] =
     ["now", "today", "current_date", "current_time", "current_timestamp", "uuid"];
 
 /// Whether a function has another value each time it is called.
-pub(crate) fn is_of_chance(function: &ScalarUDF) -> bool {
+pub(crate) fn is_volatile(function: &ScalarUDF) -> bool {
     let volatile = function.signature().volatility == Volatility::Volatile;
     volatile || OF_CLOCK.contains(&function.name())
 }
@@ -40,7 +40,7 @@ pub struct Dependence {
 /// # Errors
 /// As [`crate::sql::select`].
 pub fn dependence(view: &View, expression: &str) -> Result<Dependence, QueryError> {
-    let fault = |error: &DataFusionError| unusable(view, expression, error);
+    let fault = |error: &DataFusionError| condition_error(view, expression, error);
     session::check_expression(expression).map_err(|error| fault(&error))?;
     let state = session::session(view)?;
     let sql = format!("SELECT (\n{expression}\n) FROM documents");
@@ -97,7 +97,7 @@ impl Dependence {
                     self.note(&format!("`{}`", column.name));
                 }
             }
-            Expr::ScalarFunction(call) if is_of_chance(&call.func) => {
+            Expr::ScalarFunction(call) if is_volatile(&call.func) => {
                 self.chance.get_or_insert_with(|| format!("{}()", call.func.name()));
             }
             _ => {}

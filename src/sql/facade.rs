@@ -1,6 +1,6 @@
 //! Methods of `Corpus` that answer statements and conditions, and name documents.
 
-use super::{DocumentFilter, Duplicates, ItemEvidence, Rows, SqlNames, SqlQuery, SqlValues};
+use super::{DocumentFilter, Duplicates, ItemEvidence, SqlNames, SqlQuery, SqlRows, SqlValues};
 use crate::corpus::Corpus;
 use crate::sql;
 use model::{DocId, Error};
@@ -54,7 +54,7 @@ impl Corpus {
     /// [`QueryError`](crate::sql::QueryError) when the statement is wrong or no query, for a snapshot that there is not,
     /// with those that there are, and for a file that cannot be read; after a stop
     /// [`Interrupted`](crate::ErrorKind::Interrupted), as a row would come.
-    pub fn sql(&self, query: impl Into<SqlQuery>) -> Result<Rows, Error> {
+    pub fn sql(&self, query: impl Into<SqlQuery>) -> Result<SqlRows, Error> {
         Ok(sql::sql(self.view(), query)?)
     }
 

@@ -13,12 +13,12 @@ const NAMED: usize = 3;
 
 /// Shows keys; remembers the files that it has seen.
 #[derive(Default)]
-pub(crate) struct Keys {
+pub(crate) struct KeyFormatter {
     /// The path that is shown before the number, and whether a number is shown.
     files: HashMap<(SourceId, FileId), (String, bool)>,
 }
 
-impl Keys {
+impl KeyFormatter {
     /// As [`View::display_key`].
     pub(crate) fn shown(
         &mut self,

@@ -3,7 +3,7 @@
 //! Windows without bounds keep their whole input, `array_agg` the arrays that its values lie in.
 
 use super::expanding::{Pieces, lists_of};
-use crate::sql::engine::pass_through::{Next, Pass, Passing};
+use crate::sql::engine::pass_through::{BatchHook, BatchPoll, PassThroughExec};
 use arrow::array::Array;
 use arrow::record_batch::RecordBatch;
 use datafusion::error::Result;
@@ -30,8 +30,12 @@ pub(crate) fn metered(
     let inner = |input: Arc<dyn ExecutionPlan>| -> Result<Arc<dyn ExecutionPlan>> {
         let input = metered(input, limit)?;
         Ok(match (&kept, &lists) {
-            (Some(kept), _) => Arc::new(Passing::new(input, Metered { kept: kept.clone() })),
-            (None, Some(lists)) => Arc::new(Passing::new(input, Pieces::new(lists.clone(), limit))),
+            (Some(kept), _) => {
+                Arc::new(PassThroughExec::new(input, Metered { kept: kept.clone() }))
+            }
+            (None, Some(lists)) => {
+                Arc::new(PassThroughExec::new(input, Pieces::new(lists.clone(), limit)))
+            }
             (None, None) => input,
         })
     };
@@ -90,7 +94,7 @@ struct Metered {
     kept: Kept,
 }
 
-impl Pass for Metered {
+impl BatchHook for Metered {
     const NAME: &'static str = "Metered";
 
     fn detail(&self) -> String {
@@ -101,7 +105,7 @@ impl Pass for Metered {
         &self,
         mut input: SendableRecordBatchStream,
         context: &TaskContext,
-    ) -> impl FnMut(&mut Context<'_>) -> Next + Send + 'static {
+    ) -> impl FnMut(&mut Context<'_>) -> BatchPoll + Send + 'static {
         let held = MemoryConsumer::new("window or array_agg").register(context.memory_pool());
         let kept = self.kept.clone();
         move |context| {

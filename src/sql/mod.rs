@@ -1,7 +1,7 @@
 //! Documents and the other tables of a corpus as tables of SQL: statements, conditions, functions, printed rows.
 //!
 //! Use it to name what [`Corpus::sql`](crate::Corpus::sql) and its like take and return, and to print rows as the command
-//! does ([`Printer`]).
+//! does ([`RowPrinter`]).
 //!
 //! ```
 //! use corpusdb::sql::{PrintFormat, Printer};
@@ -30,9 +30,9 @@
 //! condition on `documents` becomes bitmaps where indexes and columns answer it exactly; `documents` has that, and the
 //! scan of the rest. `tables` are the other tables, `functions` those of SQL that are ours, tables of files among them.
 //!
-//! `select` gives the documents of a condition, `values` and `compute` what an expression is for each, `statement` rows,
+//! `select` gives the documents of a condition, `values` and `computed_column` what an expression is for each, `statement` rows,
 //! which `print` shows. `incoming` is a condition on records that are no documents yet, `document_filter` what a verb takes
-//! of documents, `keys` how keys are shown and found, `evidence` the evidence of suites by document; `catalogue` and `names`
+//! of documents, `keys` how keys are shown and found, `evidence` the evidence of suites by document; `catalogue` and `sql_names`
 //! list what can be named, `explain` says how the scans of a statement read documents.
 //!
 //! Nothing here writes, and all of it reads one [`View`](crate::store::View).
@@ -68,31 +68,33 @@ mod tables;
 pub(crate) mod tests;
 mod values;
 
-pub use compute::Computed;
-pub(crate) use compute::{compute, kind_of};
+pub use compute::ComputedValue;
+pub(crate) use compute::{computed_column, expression_kind};
 pub use document_filter::DocumentFilter;
 pub(crate) use documents::by_id::{declared_columns, is_of_standing, keyword_field};
-pub(crate) use documents::export_columns::DocumentTable;
+pub(crate) use documents::export_columns::ExportColumns;
 pub use documents::pairs::{DuplicatePair, Duplicates};
-pub(crate) use documents::pairs::{Pairs, duplicates};
-pub(crate) use documents::relations::Relation;
+pub(crate) use documents::pairs::{PairReader, duplicates};
+pub(crate) use documents::relations::ClusterRelation;
 pub(crate) use documents::table::kept_in;
 pub use error::QueryError;
 pub use evidence::ItemEvidence;
-pub(crate) use evidence::{Weighed, Whose, Worst, contaminated, document_evidence, suite_evidence};
+pub(crate) use evidence::{
+    EvidenceSubject, WeightedSuite, Worst, contaminated, document_evidence, suite_evidence,
+};
 pub(crate) use expression::{Dependence, dependence};
-pub(crate) use incoming::IncomingCondition;
-pub(crate) use keys::{Keys, find_key};
-pub(crate) use names::names;
+pub(crate) use incoming::RecordCondition;
+pub(crate) use keys::{KeyFormatter, find_key};
+pub(crate) use names::sql_names;
 pub use names::{SqlNames, SqlTableNames, SqlValues};
 pub(crate) use print::refuse_same_names;
-pub use print::{PrintFormat, Printer, has_thousands};
+pub use print::{PrintFormat, RowPrinter, has_thousands};
 pub use query::SqlQuery;
 pub(crate) use select::{count_nulls, select, select_with};
-pub use statement::Rows;
+pub use statement::SqlRows;
 pub(crate) use statement::sql;
 pub use syntax::parameters::{SqlParameters, SqlValue};
 pub(crate) use syntax::parser::names_column;
 pub(crate) use syntax::presets::resolved;
-pub use syntax::script::{Script, ScriptEnd, ScriptFault, ScriptStatement};
-pub(crate) use values::{numbers, texts};
+pub use syntax::script::{ScriptEnd, ScriptFault, ScriptStatement, SqlScript};
+pub(crate) use values::{number_values, text_values};

@@ -1,7 +1,7 @@
 //! The names and keywords that statements over a view may use, for completion: tables, columns, functions, keywords.
 
 use super::session;
-use crate::sql::documents::schema::{Content, DocumentColumns};
+use crate::sql::documents::schema::{ColumnSource, DocumentColumns};
 use crate::sql::error::QueryError;
 use arrow::datatypes::SchemaRef;
 use datafusion::datasource::TableProvider;
@@ -127,7 +127,7 @@ pub struct SqlTableNames {
 ///
 /// # Errors
 /// [`QueryError`] when the engine gives no session.
-pub fn names(view: &View) -> Result<SqlNames, QueryError> {
+pub fn sql_names(view: &View) -> Result<SqlNames, QueryError> {
     let state = session::session(view)?;
     let mut functions = BTreeSet::new();
     functions.extend(state.scalar_functions().keys().cloned());
@@ -168,14 +168,14 @@ impl SqlValues {
         let columns = DocumentColumns::of(&self.view);
         let Some(column) = columns.named(column) else { return Ok(Vec::new()) };
         Ok(match column.source {
-            Content::SourceName => {
+            ColumnSource::SourceName => {
                 let sources = self.view.sources().map(|(_, record)| record.name.clone());
                 first(sources.collect(), beginning, most)
             }
-            Content::Standing => {
+            ColumnSource::Standing => {
                 first(Standing::ALL.map(|it| it.name().to_owned()).into(), beginning, most)
             }
-            Content::Keyword(field) => {
+            ColumnSource::Keyword(field) => {
                 let terms = self.view.terms_beginning(field, beginning.as_bytes(), most)?;
                 let whole = terms.into_iter().filter(|(value, _)| !is_shortened(value));
                 whole.filter_map(|(value, _)| String::from_utf8(value).ok()).collect()

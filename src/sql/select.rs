@@ -1,8 +1,8 @@
 //! Selects or counts the documents for which a SQL boolean expression is true; by the indexes alone where they suffice.
 
 use super::{session, statement};
-use crate::sql::documents::filter::{StoredBlock, Test};
-use crate::sql::documents::predicate::{Predicate, Translator};
+use crate::sql::documents::filter::{ResolvedPredicate, StoredBlock};
+use crate::sql::documents::predicate::{Predicate, PredicateBuilder};
 use crate::sql::documents::schema::DocumentColumns;
 use crate::sql::engine::runtime;
 use crate::sql::error::QueryError;
@@ -48,9 +48,9 @@ pub(crate) fn select_with(
     let expression = without_byte_order_mark(expression);
     let state = session::session(view)?;
     let plan = runtime::block_on(plan(view, &state, "id", (expression, expression), values))?;
-    let Some(predicate) = indexed(view, &plan) else {
+    let Some(predicate) = index_predicate(view, &plan) else {
         let mut found = RoaringTreemap::new();
-        gather(state, &plan, |batch| {
+        for_each_batch(state, &plan, |batch| {
             if let Some(ids) =
                 batch.columns().first().and_then(|ids| ids.as_any().downcast_ref::<UInt64Array>())
             {
@@ -59,7 +59,7 @@ pub(crate) fn select_with(
         })?;
         return Ok(found);
     };
-    let test = Test::in_view(&predicate, view)?;
+    let test = ResolvedPredicate::in_view(&predicate, view)?;
     let blocks: Vec<(u64, RoaringBitmap)> = test
         .blocks(view.blocks())
         .into_par_iter()
@@ -117,15 +117,15 @@ fn count_of(
     let state = session::session(view)?;
     let words = (expression, condition);
     let selection = runtime::block_on(plan(view, &state, "id", words, values))?;
-    if let Some(predicate) = indexed(view, &selection) {
-        let test = Test::in_view(&predicate, view)?;
+    if let Some(predicate) = index_predicate(view, &selection) {
+        let test = ResolvedPredicate::in_view(&predicate, view)?;
         let count = |block| Ok(test.select(&StoredBlock::new(view, block))?.len());
         let blocks = test.blocks(view.blocks()).into_par_iter();
         return blocks.map(count).try_reduce(|| 0, |a, b| Ok(a + b));
     }
     let plan = runtime::block_on(plan(view, &state, "count(*)", words, values))?;
     let mut counted = 0;
-    gather(state, &plan, |batch| {
+    for_each_batch(state, &plan, |batch| {
         if let Some(counts) =
             batch.columns().first().and_then(|counts| counts.as_any().downcast_ref::<Int64Array>())
         {
@@ -145,7 +145,8 @@ pub(crate) async fn plan(
     (expression, condition): (&str, &str),
     values: &SqlParameters,
 ) -> Result<LogicalPlan, QueryError> {
-    session::check_expression(expression).map_err(|error| unusable(view, expression, &error))?;
+    session::check_expression(expression)
+        .map_err(|error| condition_error(view, expression, &error))?;
     // Line breaks: the expression may end in a comment.
     let sql = format!("SELECT {what} FROM documents WHERE (\n{condition}\n)");
     let statement = parser::statement(&sql);
@@ -153,16 +154,20 @@ pub(crate) async fn plan(
         Ok(statement) => {
             nesting::check_statement(&statement)
                 .and_then(|()| values.check(&statement))
-                .map_err(|why| unusable(view, expression, &DataFusionError::Plan(why)))?;
+                .map_err(|why| condition_error(view, expression, &DataFusionError::Plan(why)))?;
             let plan = state.statement_to_plan(statement).await;
             plan.and_then(|plan| values.bind(plan)).and_then(|plan| state.optimize(&plan))
         }
         Err(error) => Err(error),
     };
-    planned.map_err(|error| unusable(view, expression, &error))
+    planned.map_err(|error| condition_error(view, expression, &error))
 }
 
-pub(crate) fn unusable(view: &View, expression: &str, error: &DataFusionError) -> QueryError {
+pub(crate) fn condition_error(
+    view: &View,
+    expression: &str,
+    error: &DataFusionError,
+) -> QueryError {
     let columns = DocumentColumns::of(view).names();
     let question = |name: &str| {
         did_you_mean(name, columns.split(", "))
@@ -186,21 +191,21 @@ pub(crate) fn unusable(view: &View, expression: &str, error: &DataFusionError) -
 }
 
 /// The predicate of a plan that is one scan whose filters the indexes answer; none for other plans.
-fn indexed(view: &View, plan: &LogicalPlan) -> Option<Predicate> {
+fn index_predicate(view: &View, plan: &LogicalPlan) -> Option<Predicate> {
     match plan {
-        LogicalPlan::Projection(projection) => indexed(view, &projection.input),
-        LogicalPlan::SubqueryAlias(alias) => indexed(view, &alias.input),
+        LogicalPlan::Projection(projection) => index_predicate(view, &projection.input),
+        LogicalPlan::SubqueryAlias(alias) => index_predicate(view, &alias.input),
         LogicalPlan::EmptyRelation(_) => Some(Predicate::Nothing),
         LogicalPlan::TableScan(scan)
             if scan.fetch.is_none() && scan.table_name.table() == "documents" =>
         {
-            Translator::new(view, &DocumentColumns::of(view)).all(&scan.filters)
+            PredicateBuilder::new(view, &DocumentColumns::of(view)).all(&scan.filters)
         }
         _ => None,
     }
 }
 
-pub(crate) fn gather(
+pub(crate) fn for_each_batch(
     state: SessionState,
     plan: &LogicalPlan,
     mut each: impl FnMut(&RecordBatch),

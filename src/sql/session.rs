@@ -4,8 +4,8 @@
 //! that only reads, and [`size_batches`] lowers the rows of a batch where a plan carries long values.
 
 use super::query::SqlQuery;
-use crate::sql::documents::table::Documents;
-use crate::sql::engine::build::{RowsWithText, engine, runtime};
+use crate::sql::documents::table::DocumentsTable;
+use crate::sql::engine::build::{BatchLimits, engine, runtime};
 use crate::sql::error::QueryError;
 use crate::sql::functions::files;
 use crate::sql::functions::files::FileTable;
@@ -35,7 +35,7 @@ const CONSTANT: usize = 1 << 10;
 
 /// Bytes that one function may make of a batch.
 pub(crate) fn value_limit(state: &SessionState) -> usize {
-    state.config().get_extension::<RowsWithText>().map_or(0, |limits| limits.value)
+    state.config().get_extension::<BatchLimits>().map_or(0, |limits| limits.value)
 }
 
 /// A session with the tables of `view`, within the memory that the view was opened with. It reads no file.
@@ -46,15 +46,15 @@ pub(crate) fn session(view: &View) -> Result<SessionState, QueryError> {
 /// A session with the tables of `view`, and the snapshot and files that `query` names.
 pub(crate) fn session_with(view: &View, query: &SqlQuery) -> Result<SessionState, QueryError> {
     let mut state = engine(view)?.as_ref().clone();
-    state.config_mut().set_extension(Arc::new(OwnRuntime(runtime(view)?)));
+    state.config_mut().set_extension(Arc::new(StatementRuntime(runtime(view)?)));
     // The engine numbers the names that it makes up; every statement begins at one.
     *state.execution_props_mut() = ExecutionProps::new();
     state.mark_start_execution();
     outside::register(&mut state, view, query);
     let tables = MemorySchemaProvider::new();
     let documents = match &query.snapshot {
-        None => Documents::new(view),
-        Some(snapshot) => Documents::kept_in(view, snapshot)?,
+        None => DocumentsTable::new(view),
+        Some(snapshot) => DocumentsTable::kept_in(view, snapshot)?,
     };
     let register = |name: &str, table: Arc<dyn TableProvider>| {
         tables.register_table(name.to_owned(), table).map_err(QueryError::run)
@@ -74,19 +74,19 @@ pub(crate) fn session_with(view: &View, query: &SqlQuery) -> Result<SessionState
 
 /// The memory pool and temporary files of one statement, kept as an extension: the state is a clone of one that all
 /// statements share.
-struct OwnRuntime(Arc<RuntimeEnv>);
+struct StatementRuntime(Arc<RuntimeEnv>);
 
 /// The context in which a plan of this session runs: with the statement's own memory pool.
 pub(crate) fn context(state: &SessionState) -> TaskContext {
     let context = TaskContext::from(state);
-    match state.config().get_extension::<OwnRuntime>() {
+    match state.config().get_extension::<StatementRuntime>() {
         Some(own) => context.with_runtime(Arc::clone(&own.0)),
         None => context,
     }
 }
 
 /// The kind of a statement.
-pub(crate) enum Asked {
+pub(crate) enum StatementKind {
     /// A query that gives rows.
     Rows(Statement),
     /// SHOW TABLES.
@@ -118,7 +118,7 @@ pub(crate) async fn plan(
 }
 
 /// Reads one SELECT, WITH, EXPLAIN, DESCRIBE or SHOW; anything else is refused.
-pub(crate) fn parse(sql: &str) -> Result<Asked, QueryError> {
+pub(crate) fn parse(sql: &str) -> Result<StatementKind, QueryError> {
     let fault = |error: DataFusionError| QueryError::statement(sql, &error);
     let too_much = |why| QueryError::Statement { statement: shown(sql), why };
     nesting::check_text(sql).map_err(too_much)?;
@@ -131,19 +131,19 @@ pub(crate) fn parse(sql: &str) -> Result<Asked, QueryError> {
     asked.ok_or_else(|| QueryError::NotAQuery { statement: shown(sql) })
 }
 
-fn asked(statement: Statement) -> Option<Asked> {
+fn asked(statement: Statement) -> Option<StatementKind> {
     if reads_only(&statement) {
-        return Some(Asked::Rows(statement));
+        return Some(StatementKind::Rows(statement));
     }
     let Statement::Statement(statement) = statement else { return None };
     let name = |name: &ObjectName| {
         let last = name.0.last().and_then(|part| part.as_ident());
-        Some(Asked::Columns(last?.value.to_lowercase()))
+        Some(StatementKind::Columns(last?.value.to_lowercase()))
     };
     match *statement {
         SqlStatement::ExplainTable { table_name, .. } => name(&table_name),
-        SqlStatement::ShowTables { .. } => Some(Asked::Tables),
-        SqlStatement::ShowFunctions { filter: None } => Some(Asked::Functions),
+        SqlStatement::ShowTables { .. } => Some(StatementKind::Tables),
+        SqlStatement::ShowFunctions { filter: None } => Some(StatementKind::Functions),
         SqlStatement::ShowColumns { show_options, .. } => name(&show_options.show_in?.parent_name?),
         _ => None,
     }
@@ -174,12 +174,12 @@ pub(crate) fn check_expression(text: &str) -> Result<(), DataFusionError> {
 pub(crate) fn size_batches(state: &mut SessionState, plan: &LogicalPlan) {
     let config = state.config();
     let mut rows = config.batch_size();
-    let with_text = config.get_extension::<RowsWithText>();
+    let with_text = config.get_extension::<BatchLimits>();
     let (most, texts) = with_text.map_or((1, 0), |limits| (limits.rows, limits.texts));
     for scan in scans(plan) {
         match scan {
-            Read::Texts => rows = rows.min(most),
-            Read::RowsOf(bytes) => rows = rows.min(texts / bytes).max(1),
+            ScanWidth::Texts => rows = rows.min(most),
+            ScanWidth::RowsOf(bytes) => rows = rows.min(texts / bytes).max(1),
         }
     }
     let constant = longest_constant(plan);
@@ -207,14 +207,14 @@ fn longest_constant(plan: &LogicalPlan) -> usize {
 }
 
 /// The long values that a scan reads.
-enum Read {
+enum ScanWidth {
     /// Texts or metadata of documents.
     Texts,
     /// Rows of files, each of this many bytes.
     RowsOf(usize),
 }
 
-fn scans(plan: &LogicalPlan) -> Vec<Read> {
+fn scans(plan: &LogicalPlan) -> Vec<ScanWidth> {
     let mut found = Vec::new();
     // No visit fails.
     let _ = plan.apply_with_subqueries(|node| {
@@ -223,12 +223,14 @@ fn scans(plan: &LogicalPlan) -> Vec<Read> {
             return Ok(TreeNodeRecursion::Continue);
         };
         let columns = scan.projected_schema.as_arrow();
-        if table.downcast_ref::<Documents>().is_some() {
+        if table.downcast_ref::<DocumentsTable>().is_some() {
             let mut names = columns.fields().iter().map(|field| field.name().as_str());
-            found.extend(names.any(|name| name == "text" || name == "meta").then_some(Read::Texts));
+            found.extend(
+                names.any(|name| name == "text" || name == "meta").then_some(ScanWidth::Texts),
+            );
         }
         if let Some(files) = table.downcast_ref::<FileTable>() {
-            found.extend(files.row_bytes(columns).map(Read::RowsOf));
+            found.extend(files.row_bytes(columns).map(ScanWidth::RowsOf));
         }
         Ok(TreeNodeRecursion::Continue)
     });

@@ -3,7 +3,7 @@
 use super::explain::scans_explained;
 use super::metered::metered;
 use super::query::SqlQuery;
-use super::session::Asked;
+use super::session::StatementKind;
 use super::{catalogue, session};
 use crate::sql::engine::runtime;
 use crate::sql::engine::stop::stopped_by;
@@ -31,14 +31,14 @@ const TICK: Duration = Duration::from_millis(20);
 /// The answer to a statement: its columns, known at once, and its rows, batch by batch as the engine makes them. It
 /// ends with the last batch or with an error. Dropping it earlier ends the query, once the engine has made its current
 /// batch.
-pub struct Rows {
+pub struct SqlRows {
     schema: SchemaRef,
     batches: Option<Receiver<RecordBatch>>,
-    driver: Option<runtime::Started<()>>,
+    driver: Option<runtime::RunningStatement<()>>,
     interrupt: Interrupt,
 }
 
-impl Rows {
+impl SqlRows {
     /// The columns, also of an answer without rows.
     #[must_use]
     pub fn schema(&self) -> SchemaRef {
@@ -54,7 +54,7 @@ impl Rows {
     }
 }
 
-impl Iterator for Rows {
+impl Iterator for SqlRows {
     type Item = Result<RecordBatch, QueryError>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -81,7 +81,7 @@ fn next<T>(from: &Receiver<T>, interrupt: &Interrupt) -> Result<Option<T>, Query
     }
 }
 
-impl Drop for Rows {
+impl Drop for SqlRows {
     fn drop(&mut self) {
         // The thread sees that its receiver is gone; once it has ended, nothing of the query runs behind the caller's
         // back.
@@ -92,7 +92,7 @@ impl Drop for Rows {
     }
 }
 
-impl std::fmt::Debug for Rows {
+impl std::fmt::Debug for SqlRows {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Rows").field("schema", &self.schema).finish_non_exhaustive()
     }
@@ -113,17 +113,17 @@ impl std::fmt::Debug for Rows {
 /// [`QueryError`]: a statement that is not a query or cannot be planned; [`QueryError::Interrupted`];
 /// [`QueryError::Store`] for a snapshot that there is not, with those that there are. What fails while it runs comes as
 /// a row would.
-pub fn sql(view: &View, query: impl Into<SqlQuery>) -> Result<Rows, QueryError> {
+pub fn sql(view: &View, query: impl Into<SqlQuery>) -> Result<SqlRows, QueryError> {
     let (view, query) = (view.clone(), query.into());
     let interrupt = query.interrupt.clone();
     let (columns, schema) = sync_channel(1);
     let (sender, batches) = sync_channel(QUEUE);
     let driver = runtime::start(async move {
         let statement = match session::parse(&query.text)? {
-            Asked::Rows(statement) => statement,
-            Asked::Tables => return one(catalogue::tables()?, &columns, &sender),
-            Asked::Functions => return one(functions::table(&view)?, &columns, &sender),
-            Asked::Columns(table) => {
+            StatementKind::Rows(statement) => statement,
+            StatementKind::Tables => return one(catalogue::tables()?, &columns, &sender),
+            StatementKind::Functions => return one(functions::table(&view)?, &columns, &sender),
+            StatementKind::Columns(table) => {
                 return one(catalogue::columns(&view, &table)?, &columns, &sender);
             }
         };
@@ -138,7 +138,7 @@ pub fn sql(view: &View, query: impl Into<SqlQuery>) -> Result<Rows, QueryError> 
     })?;
     match next(&schema, &interrupt)? {
         Some(schema) => {
-            Ok(Rows { schema, batches: Some(batches), driver: Some(driver), interrupt })
+            Ok(SqlRows { schema, batches: Some(batches), driver: Some(driver), interrupt })
         }
         // The thread ended before it sent columns: its error says why.
         None => Err(runtime::join(driver).err().unwrap_or(QueryError::Panicked)),
@@ -182,7 +182,7 @@ async fn start(
     let context = Arc::new(session::context(&state));
     // Partitions of a scan are runs of ids: reading one after the other keeps the order. Where rows are dealt out by
     // hash there is no order to keep, and all partitions must be read together.
-    let streams = if deals_out(&physical) {
+    let streams = if has_hash_partitioning(&physical) {
         vec![execute_stream(physical, context).map_err(QueryError::run)?]
     } else {
         execute_stream_partitioned(physical, context).map_err(QueryError::run)?
@@ -205,6 +205,6 @@ async fn give(
     Ok(())
 }
 
-fn deals_out(plan: &Arc<dyn ExecutionPlan>) -> bool {
+fn has_hash_partitioning(plan: &Arc<dyn ExecutionPlan>) -> bool {
     plan.name() == "RepartitionExec" || plan.children().into_iter().any(deals_out)
 }

@@ -1,6 +1,6 @@
 //! Computes a SQL expression for every stored document, as a number or a text.
 
-use super::select::{gather, plan};
+use super::select::{for_each_batch, plan};
 use super::session;
 use crate::sql::engine::runtime;
 use crate::sql::error::QueryError;
@@ -15,7 +15,7 @@ use store::View;
 ///
 /// # Errors
 /// As [`super::select`].
-pub fn numbers(
+pub fn number_values(
     view: &View,
     expression: &str,
     mut each: impl FnMut(u64, Option<f64>),
@@ -38,7 +38,7 @@ pub fn numbers(
 ///
 /// # Errors
 /// As [`super::select`].
-pub fn texts(
+pub fn text_values(
     view: &View,
     expression: &str,
     mut each: impl FnMut(u64, Option<&str>),
@@ -70,5 +70,5 @@ fn values(
         (expression, "true"),
         &SqlParameters::default(),
     ))?;
-    gather(state, &plan, each)
+    for_each_batch(state, &plan, each)
 }

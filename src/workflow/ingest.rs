@@ -8,7 +8,7 @@ use crate::ingest::{
     LoadOptions, LoadReport,
 };
 use crate::inspect::contamination::{CheckedText, CheckedTexts, TextCheck};
-use crate::sql::IncomingCondition;
+use crate::sql::RecordCondition;
 use files::input::ReadOptions;
 use model::{Context, Error, IncomingFilter, Interrupted};
 use std::sync::Arc;
@@ -89,7 +89,7 @@ impl CorpusWriter {
             curate::find(self.view(), name)?;
         }
         let filter = match &options.condition {
-            Some(sql) => Some(IncomingCondition::new(sql, self.memory())?),
+            Some(sql) => Some(RecordCondition::new(sql, self.memory())?),
             None => None,
         };
         let filter = filter.map(|filter| Arc::new(filter) as Arc<dyn IncomingFilter>);

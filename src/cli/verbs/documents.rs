@@ -7,7 +7,7 @@ use crate::cli::session::parse_document;
 use crate::cli::verb::{ExitStatus, PythonMethod, Report, Streamed, Verb, VerbCall};
 use corpusdb::Corpus;
 use corpusdb::curate::ShownTokens;
-use corpusdb::inspect::Shown;
+use corpusdb::inspect::DocumentDetails;
 use corpusdb::show::{number, one_line};
 use corpusdb::sql::DocumentFilter;
 use serde::Serialize;
@@ -149,7 +149,7 @@ impl Verb for SampleArgs {
     }
 }
 
-fn print_sampled(shown: &Shown, out: &mut Output) {
+fn print_sampled(shown: &DocumentDetails, out: &mut Output) {
     out.line(format!("--- {} {} ({}, {} bytes)", shown.id, shown.key, shown.source, shown.bytes));
     let head: String = shown.text.chars().take(SAMPLE).collect();
     let cut = if head.len() < shown.text.len() { " …" } else { "" };
@@ -186,7 +186,7 @@ pub(super) struct ShowArgs {
 #[serde(untagged)]
 pub(super) enum ShowAnswer {
     /// Everything known about them.
-    Documents(Vec<Shown>),
+    Documents(Vec<DocumentDetails>),
     /// Their tokens.
     Tokens(Vec<ShownTokens>),
 }
@@ -247,7 +247,7 @@ impl Report for ShowAnswer {
     }
 }
 
-fn print_document(shown: &Shown, out: &mut Output) {
+fn print_document(shown: &DocumentDetails, out: &mut Output) {
     out.line(format!("document {}: {} (source {})", shown.id, shown.key, shown.source));
     out.line(format!("  standing: {}{}", shown.standing, reason(shown)));
     for blocker in &shown.blocked_by {
@@ -351,7 +351,7 @@ fn print_tokens(shown: &ShownTokens, out: &mut Output) {
     out.painted(&parts);
 }
 
-fn reason(shown: &Shown) -> String {
+fn reason(shown: &DocumentDetails) -> String {
     let Some(found) = &shown.found else {
         return String::new();
     };

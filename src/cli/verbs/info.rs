@@ -5,7 +5,7 @@ use crate::cli::columns::{eighths, policy_name, shown_path};
 use crate::cli::output::Output;
 use crate::cli::verb::{PythonMethod, Report, Verb, VerbCall};
 use corpusdb::Corpus;
-use corpusdb::inspect::{Forecast, Info, SourceInfo, SuiteInfo};
+use corpusdb::inspect::{CorpusInfo, Forecast, SourceInfo, SuiteInfo};
 use corpusdb::show::{count, number, percent_of, seconds, share, short, size};
 use serde::Serialize;
 use serde_json::Value;
@@ -37,7 +37,7 @@ pub(super) struct InfoArgs {
 #[schemars(rename = "Info")]
 pub(super) struct InfoAnswer {
     #[serde(flatten)]
-    info: Info,
+    info: CorpusInfo,
     /// What a corpus of another size would need; absent unless it was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     forecast: Option<Forecast>,
@@ -138,7 +138,7 @@ pub(super) fn print_forecast(found: &Forecast, out: &mut Output) {
 }
 
 /// Prints the line with the numbers that matter.
-fn print_documents(corpus: &str, info: &Info, out: &mut Output) {
+fn print_documents(corpus: &str, info: &CorpusInfo, out: &mut Output) {
     let mut parts = vec![match info.documents {
         0 => "no documents".to_owned(),
         all => format!("{} of {} documents kept", number(info.kept), number(all)),
@@ -152,7 +152,7 @@ fn print_documents(corpus: &str, info: &Info, out: &mut Output) {
 }
 
 /// Prints the largest sources, a row each: what is kept, and its share by tokens of the first tokenizer, or by text.
-fn print_sources(info: &Info, most: usize, out: &mut Output) {
+fn print_sources(info: &CorpusInfo, most: usize, out: &mut Output) {
     let first = info.tokenizers.first();
     let weight = |source: &SourceInfo| match first {
         Some(first) => source.tokens.get(&first.name).and_then(Value::as_u64).unwrap_or(0),
@@ -191,7 +191,7 @@ fn print_sources(info: &Info, most: usize, out: &mut Output) {
 }
 
 /// Prints a line for what was removed and for each kind of thing that has a name.
-fn print_summary(info: &Info, out: &mut Output) {
+fn print_summary(info: &CorpusInfo, out: &mut Output) {
     let named = |names: Vec<String>| {
         let more = names.len().checked_sub(NAMES).filter(|more| *more > 0);
         let more = more.map_or(String::new(), |more| format!(", {more} more"));
@@ -226,7 +226,7 @@ fn print_summary(info: &Info, out: &mut Output) {
 }
 
 /// Prints the bytes on disk by family.
-fn print_disk(info: &Info, out: &mut Output) {
+fn print_disk(info: &CorpusInfo, out: &mut Output) {
     let disk: u64 = info.disk.iter().map(|family| family.bytes).sum();
     let mut families: Vec<_> = info.disk.iter().filter(|family| family.bytes * 50 > disk).collect();
     families.sort_by_key(|family| std::cmp::Reverse(family.bytes));
@@ -244,7 +244,7 @@ fn print_disk(info: &Info, out: &mut Output) {
 }
 
 /// Prints what has a name or a number: tokenizers, fields, snapshots, plans.
-fn print_named(info: &Info, out: &mut Output) {
+fn print_named(info: &CorpusInfo, out: &mut Output) {
     let n = number;
     for tokenizer in &info.tokenizers {
         out.line(format!(
@@ -282,7 +282,7 @@ fn print_named(info: &Info, out: &mut Output) {
 }
 
 /// Prints what an earlier release computed by other rules, and sources of several chat templates.
-fn print_outdated(info: &Info, out: &mut Output) {
+fn print_outdated(info: &CorpusInfo, out: &mut Output) {
     if !info.outdated_signals.is_empty() {
         let names = info.outdated_signals.join(" ");
         out.line(format!(

@@ -2,7 +2,7 @@
 //!
 //! Parsing does nothing else, so all of it is tested.
 
-use corpusdb::sql::{PrintFormat, Script, ScriptEnd, ScriptStatement};
+use corpusdb::sql::{PrintFormat, ScriptEnd, ScriptStatement, SqlScript};
 use std::path::PathBuf;
 
 /// A command as `.help` lists it.
@@ -129,7 +129,7 @@ pub(super) fn step(input: &str) -> ShellStep {
         "help" => return ShellStep::Command(ShellCommand::Help),
         _ => {}
     }
-    let script = Script::read(input);
+    let script = SqlScript::read(input);
     match script.end {
         ScriptEnd::Ended if script.statements.is_empty() => ShellStep::Nothing,
         ScriptEnd::Ended => ShellStep::Statements(script.statements),

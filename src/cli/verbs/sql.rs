@@ -10,7 +10,7 @@ use crate::cli::record::RecordArgs;
 use crate::cli::verb::{CorpusPath, PythonMethod, Report, Verb, VerbCall};
 use anyhow::Context as _;
 use corpusdb::Context;
-use corpusdb::sql::{PrintFormat, Script, ScriptEnd, ScriptStatement, SqlQuery};
+use corpusdb::sql::{PrintFormat, ScriptEnd, ScriptStatement, SqlQuery, SqlScript};
 use serde::Serialize;
 use std::fs::File;
 use std::io::{IsTerminal, Read, Write};
@@ -186,13 +186,13 @@ impl ScriptSource {
 /// The statements of an argument. An argument that is not several statements is left whole, for the engine's own
 /// errors.
 fn argument(text: String) -> anyhow::Result<ScriptFile> {
-    let is_alone = Script::read(&text).statements.len() < 2;
+    let is_alone = SqlScript::read(&text).statements.len() < 2;
     let statements = if is_alone { vec![ScriptStatement::alone(text)] } else { cut("", &text)? };
     Ok(ScriptFile { name: String::new(), statements })
 }
 
 fn cut(name: &str, text: &str) -> anyhow::Result<Vec<ScriptStatement>> {
-    let script = Script::read(text);
+    let script = SqlScript::read(text);
     if let ScriptEnd::Unclosed(fault) | ScriptEnd::Fault(fault) = &script.end {
         anyhow::bail!("{name}line {}, column {}: {}", fault.line, fault.column, fault.why);
     }

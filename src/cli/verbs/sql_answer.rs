@@ -9,7 +9,7 @@ use clap::ValueEnum;
 use clap::builder::PossibleValue;
 use corpusdb::export::{AnswerOptions, ExportJob, ExportedFile, FormatName, write_answer};
 use corpusdb::show::count;
-use corpusdb::sql::{PrintFormat, Printer, Rows, SqlQuery};
+use corpusdb::sql::{PrintFormat, RowPrinter, SqlQuery, SqlRows};
 use corpusdb::{Context, Corpus};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -85,7 +85,7 @@ pub(super) struct StatementScope<'a> {
 }
 
 impl StatementScope<'_> {
-    fn rows(&self, statement: &str, context: &Context<'_>) -> Result<Rows, corpusdb::Error> {
+    fn rows(&self, statement: &str, context: &Context<'_>) -> Result<SqlRows, corpusdb::Error> {
         self.corpus.sql(self.query.clone().text(statement).interrupt(context.interrupt()))
     }
 }
@@ -113,7 +113,7 @@ pub(super) fn print_answer(
 ) -> anyhow::Result<PrintSummary> {
     let rows = scope.rows(statement, context)?;
     let (schema, mut count, mut any) = (rows.schema(), 0, false);
-    let mut printer = Printer::new(format, out).within(output::width());
+    let mut printer = RowPrinter::new(format, out).within(output::width());
     if io::stdout().is_terminal() {
         printer = printer.on_terminal(output::has_colours(&io::stdout()));
     }

@@ -4,8 +4,8 @@
 
 use crate::corpus::{Corpora, parts, whole, wholes};
 use crate::epoch::error::EpochError;
-use crate::sql::texts;
-use crate::sql::{contaminated, numbers, select};
+use crate::sql::text_values;
+use crate::sql::{contaminated, number_values, select};
 use model::near_names::UnknownName;
 use model::{CommitSeq, DocId, Error, Generation};
 use roaring::RoaringTreemap;
@@ -225,26 +225,26 @@ impl Corpora {
     }
 
     /// Calls `of` with every document and its number by an expression.
-    pub(in crate::epoch) fn numbers(
+    pub(in crate::epoch) fn number_values(
         &self,
         expression: &str,
         mut of: impl FnMut(u64, Option<f64>),
     ) -> Result<(), EpochError> {
         self.each(|shard, view| {
             let of = |id, value| of(whole(shard, DocId(id)).0, value);
-            Ok(numbers(view, expression, of)?)
+            Ok(number_values(view, expression, of)?)
         })
     }
 
     /// Calls `of` with every document and its text by an expression.
-    pub(in crate::epoch) fn texts(
+    pub(in crate::epoch) fn text_values(
         &self,
         expression: &str,
         mut of: impl FnMut(u64, Option<&str>),
     ) -> Result<(), EpochError> {
         self.each(|shard, view| {
             let of = |id, value: Option<&str>| of(whole(shard, DocId(id)).0, value);
-            Ok(texts(view, expression, of)?)
+            Ok(text_values(view, expression, of)?)
         })
     }
 

@@ -1,6 +1,6 @@
 //! The part of a report about the corpus itself: its policy, its fields, its tokenizers.
 
-use crate::inspect::{self, FieldInfo, Info, PolicySetting, StandingCount, TokenizerInfo};
+use crate::inspect::{self, CorpusInfo, FieldInfo, PolicySetting, StandingCount, TokenizerInfo};
 use model::Error;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use store::View;
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
-pub struct About {
+pub struct CardOverview {
     /// The dedup policy, in words.
     pub policy: String,
     /// Its settings with what they mean.
@@ -35,9 +35,9 @@ pub struct About {
     pub disk_bytes: u64,
 }
 
-pub(super) fn about(view: &View) -> Result<About, Error> {
-    let info: Info = inspect::info(view)?;
-    Ok(About {
+pub(super) fn about(view: &View) -> Result<CardOverview, Error> {
+    let info: CorpusInfo = inspect::info(view)?;
+    Ok(CardOverview {
         policy: info.policy,
         settings: info.settings,
         commit: info.commit,

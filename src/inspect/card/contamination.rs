@@ -17,7 +17,7 @@ const NAMED: usize = 12;
 #[non_exhaustive]
 pub struct ContaminationReport {
     /// The suites, the one with most documents first.
-    pub suites: Vec<SuiteReported>,
+    pub suites: Vec<CardSuite>,
     /// How many others there are.
     pub left_out: u64,
 }
@@ -26,7 +26,7 @@ pub struct ContaminationReport {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
-pub struct SuiteReported {
+pub struct CardSuite {
     /// The suite, without examples.
     #[serde(flatten)]
     pub found: SuiteContamination,
@@ -50,9 +50,9 @@ pub(super) fn contaminated(view: &View) -> Result<ContaminationReport, Error> {
     Ok(ContaminationReport { suites: told, left_out })
 }
 
-fn reported(mut found: SuiteContamination, is_complete: bool) -> SuiteReported {
+fn reported(mut found: SuiteContamination, is_complete: bool) -> CardSuite {
     let sources_left_out = found.sources.len().saturating_sub(NAMED) as u64;
     found.sources.truncate(NAMED);
     found.worst.clear();
-    SuiteReported { found, sources_left_out, is_complete }
+    CardSuite { found, sources_left_out, is_complete }
 }

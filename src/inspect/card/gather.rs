@@ -1,13 +1,13 @@
 //! Gathers the parts of a report from the queries that count them.
 
-use super::about::{About, about};
+use super::about::{CardOverview, about};
 use super::contamination::{ContaminationReport, contaminated};
 use super::duplicates::{DuplicatesReport, duplicates};
 use super::largest::{Largest, largest};
 use super::options::ReportOptions;
 use super::plan::{PlanReport, plan};
 use super::samples::{SampledDocument, samples};
-use super::sizes::{Provenance, Sizes, Spreads, provenance, spreads};
+use super::sizes::{CardSizes, CardSpreads, Provenance, provenance, spreads};
 use crate::corpus::{Corpora, Corpus};
 use crate::inspect::{
     self, Domains, LengthStats, LossStats, RejectStats, SnapshotInfo, SourceLanguageCounts,
@@ -36,13 +36,13 @@ pub struct CorpusReport {
     /// The version of corpusdb that wrote the report.
     pub version: &'static str,
     /// What it is.
-    pub about: About,
+    pub about: CardOverview,
     /// How large it is.
-    pub sizes: Sizes,
+    pub sizes: CardSizes,
     /// How long documents are.
     pub lengths: Vec<LengthStats>,
     /// Distributions of lengths and declared numbers.
-    pub spreads: Spreads,
+    pub spreads: CardSpreads,
     /// The documents of each source by standing.
     pub losses: Largest<LossStats>,
     /// Why records were not read.
@@ -71,14 +71,14 @@ pub struct CorpusReport {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan: Option<PlanReport>,
     /// Parts that are left out, and why.
-    pub omitted: Vec<Omitted>,
+    pub omitted: Vec<OmittedPart>,
 }
 
 /// A part that the report leaves out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
-pub struct Omitted {
+pub struct OmittedPart {
     /// Its name in the report.
     pub part: &'static str,
     /// Why.
@@ -138,7 +138,7 @@ pub(crate) fn report(
     let duplicates = match duplicates(view, options) {
         Ok(found) => Some(found),
         Err(error) if matches!(error.origin(), Some(QueryError::TooManyPairs { .. })) => {
-            omitted.push(Omitted { part: "duplicates", why: error.to_string() });
+            omitted.push(OmittedPart { part: "duplicates", why: error.to_string() });
             None
         }
         Err(error) => return Err(error),
@@ -159,7 +159,7 @@ pub(crate) fn report(
     let contamination = match contaminated(view) {
         Ok(found) => found,
         Err(error) if matches!(error.origin(), Some(QueryError::Suites { .. })) => {
-            omitted.push(Omitted { part: "contamination", why: error.to_string() });
+            omitted.push(OmittedPart { part: "contamination", why: error.to_string() });
             ContaminationReport::default()
         }
         Err(error) => return Err(error),
@@ -169,7 +169,7 @@ pub(crate) fn report(
         name: name.to_owned(),
         version: env!("CARGO_PKG_VERSION"),
         about: about(view)?,
-        sizes: Sizes::of(vec![SourceLanguageCounts {
+        sizes: CardSizes::of(vec![SourceLanguageCounts {
             all: stats.all,
             kept: stats.kept,
             groups: stats.groups,

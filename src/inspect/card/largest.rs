@@ -18,7 +18,7 @@ pub struct Largest<T> {
     pub left_out: u64,
 }
 
-pub(super) trait Summed: Clone {
+pub(super) trait Summable: Clone {
     /// The size by which items are ordered.
     fn size(&self) -> u64;
     /// Clears the names, for a sum.
@@ -28,7 +28,7 @@ pub(super) trait Summed: Clone {
 }
 
 /// The `most` largest items; items of equal size stay in their order.
-pub(super) fn largest<T: Summed>(mut all: Vec<T>, most: usize) -> Largest<T> {
+pub(super) fn largest<T: Summable>(mut all: Vec<T>, most: usize) -> Largest<T> {
     all.sort_by_key(|it| std::cmp::Reverse(it.size()));
     let rest = all.split_off(most.min(all.len()));
     let left_out = rest.len() as u64;
@@ -47,7 +47,7 @@ pub(super) fn add_counts(sum: &mut DocumentCounts, other: &DocumentCounts) {
     }
 }
 
-impl Summed for GroupStats {
+impl Summable for GroupStats {
     fn size(&self) -> u64 {
         self.all.documents
     }
@@ -62,7 +62,7 @@ impl Summed for GroupStats {
     }
 }
 
-impl Summed for LossStats {
+impl Summable for LossStats {
     fn size(&self) -> u64 {
         self.documents
     }
@@ -88,7 +88,7 @@ impl Summed for LossStats {
     }
 }
 
-impl Summed for RejectStats {
+impl Summable for RejectStats {
     fn size(&self) -> u64 {
         self.records
     }
@@ -103,7 +103,7 @@ impl Summed for RejectStats {
     }
 }
 
-impl Summed for LicenceCount {
+impl Summable for LicenceCount {
     fn size(&self) -> u64 {
         self.documents
     }

@@ -24,13 +24,13 @@ mod plan;
 mod samples;
 mod sizes;
 
-pub use about::About;
-pub use contamination::{ContaminationReport, SuiteReported};
+pub use about::CardOverview;
+pub use contamination::{CardSuite, ContaminationReport};
 pub use duplicates::{DuplicatesReport, ReportCluster, SourceMatrix};
-pub use gather::{CorpusReport, Omitted};
+pub use gather::{CorpusReport, OmittedPart};
 pub use languages::is_programming_language;
 pub use largest::Largest;
 pub use options::ReportOptions;
 pub use plan::PlanReport;
 pub use samples::SampledDocument;
-pub use sizes::{Provenance, Sizes, Spreads};
+pub use sizes::{CardSizes, CardSpreads, Provenance};

@@ -1,7 +1,7 @@
 //! The part of a report about a stored plan: its mix, its rows, what it leaves over, and the documents of its epoch.
 
 use super::options::ReportOptions;
-use super::sizes::{Provenance, Sizes, provenance};
+use super::sizes::{CardSizes, Provenance, provenance};
 use crate::corpus::{Corpora, parts};
 use crate::epoch::{self, Explanation};
 use crate::inspect::{self, Domains};
@@ -22,7 +22,7 @@ pub struct PlanReport {
     /// What its first epoch will be.
     pub epoch: Explanation,
     /// The documents of which that epoch gives any token, each once; as `kept` those that still are.
-    pub sizes: Sizes,
+    pub sizes: CardSizes,
     /// What these documents say of their dates and licences.
     pub provenance: Provenance,
     /// Their domains, where the domains with most text were asked for.
@@ -52,7 +52,7 @@ pub(super) fn plan(
         number,
         removed_since,
         epoch: explained,
-        sizes: Sizes::of(counted),
+        sizes: CardSizes::of(counted),
         provenance: provenance(&of)?,
         domains: options.domains_by_text.then(domains).transpose()?,
     };

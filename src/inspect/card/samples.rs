@@ -1,7 +1,7 @@
 //! The part of a report that lets readers see documents: some of them, drawn by a seed, each with its beginning.
 
 use crate::corpus::Corpora;
-use crate::inspect::{self, Shown};
+use crate::inspect::{self, DocumentDetails};
 use model::Error;
 use roaring::RoaringTreemap;
 use serde::Serialize;
@@ -35,7 +35,8 @@ pub(super) fn samples(
     let drawn = inspect::draw(documents, most as u64, seed).into_iter();
     let shown = drawn.map(|document| {
         let (view, inside) = corpora.find(document)?;
-        let Shown { key, source, language, bytes, text, .. } = inspect::show(view, inside)?;
+        let DocumentDetails { key, source, language, bytes, text, .. } =
+            inspect::show(view, inside)?;
         let text = text.chars().take(CHARACTERS).collect();
         Ok(SampledDocument { key, source, language, bytes, text })
     });

@@ -1,7 +1,7 @@
 //! The part of a report about sizes: of the corpus or of the documents of a plan, with their groups, dates and
 //! licences, and the spread of the corpus's numbers.
 
-use super::largest::{Largest, Summed, add_counts, largest};
+use super::largest::{Largest, Summable, add_counts, largest};
 use crate::inspect::{
     self, ColumnStats, DateRange, DocumentCounts, GroupStats, LicenceCount, SourceLanguageCounts,
     SourceSpread,
@@ -24,7 +24,7 @@ const COLUMNS: usize = 48;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
-pub struct Sizes {
+pub struct CardSizes {
     /// Counts of all stored documents.
     pub all: DocumentCounts,
     /// Counts of kept documents.
@@ -35,7 +35,7 @@ pub struct Sizes {
     pub is_by_source_alone: bool,
 }
 
-impl Sizes {
+impl CardSizes {
     /// The sizes of groups that are counted; one group of several corpora is one.
     pub(super) fn of(counted: Vec<SourceLanguageCounts>) -> Self {
         let (mut all, mut kept) = (DocumentCounts::default(), DocumentCounts::default());
@@ -88,7 +88,7 @@ pub(super) fn provenance(of: &[(&View, RoaringTreemap)]) -> Result<Provenance, E
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
-pub struct Spreads {
+pub struct CardSpreads {
     /// In the whole corpus: of each column all documents, then those that are kept.
     pub columns: Vec<ColumnStats>,
     /// Among the kept documents of the largest sources: column by column, the largest source first.
@@ -103,7 +103,7 @@ pub(super) fn spreads(
     view: &View,
     columns: Vec<ColumnStats>,
     sources: usize,
-) -> Result<Spreads, Error> {
+) -> Result<CardSpreads, Error> {
     let mut all: Vec<(Reverse<u64>, String, SourceId)> = view
         .sources()
         .filter(|(_, record)| record.kept > 0)
@@ -112,7 +112,7 @@ pub(super) fn spreads(
     all.sort();
     let largest: Vec<SourceId> = all.iter().take(sources).map(|(_, _, id)| *id).collect();
     let measured = columns.len() / 2;
-    Ok(Spreads {
+    Ok(CardSpreads {
         by_source: inspect::spread_by_source(view, &largest, COLUMNS)?,
         columns,
         columns_left_out: measured.saturating_sub(COLUMNS) as u64,

@@ -2,7 +2,7 @@
 
 use crate::sql::ItemEvidence;
 use crate::sql::QueryError;
-use crate::sql::{Weighed, Whose};
+use crate::sql::{EvidenceSubject, WeightedSuite};
 use model::SuiteId;
 use serde::Serialize;
 use store::View;
@@ -34,7 +34,7 @@ pub struct CheckedTexts {
 
 /// Checks one text after another, and counts.
 pub(crate) struct TextCheck<'v> {
-    suites: Vec<(SuiteId, Weighed<'v>)>,
+    suites: Vec<(SuiteId, WeightedSuite<'v>)>,
     seeds: SeedIndex,
     rule: ContaminationRule,
     scratch: SeedScratch,
@@ -52,7 +52,7 @@ impl<'v> TextCheck<'v> {
         let mut held = 0;
         let mut suites = Vec::new();
         for (suite, record) in view.suites()? {
-            let weighed = Weighed::beside(view, (*suite, record), &rule, &kept, held)?;
+            let weighed = WeightedSuite::beside(view, (*suite, record), &rule, &kept, held)?;
             held += weighed.bytes();
             suites.push((*suite, weighed));
         }
@@ -65,7 +65,7 @@ impl<'v> TextCheck<'v> {
         let mut evidence = Vec::new();
         for (of, found) in self.seeds.scan(text, None, &mut self.scratch) {
             if let Some((_, weighed)) = self.suites.iter_mut().find(|(suite, _)| *suite == of) {
-                evidence.extend(weighed.told(Whose::Text(text), &found, &self.rule)?);
+                evidence.extend(weighed.told(EvidenceSubject::Text(text), &found, &self.rule)?);
             }
         }
         evidence.iter_mut().for_each(|one: &mut ItemEvidence| one.quote(text));

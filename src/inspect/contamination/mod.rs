@@ -9,7 +9,7 @@ mod review;
 
 pub(crate) use check::TextCheck;
 pub use check::{CheckedText, CheckedTexts};
-pub use report::{SuiteContamination, SuiteSummary, TaintedSource};
+pub use report::{SourceCount, SuiteContamination, SuiteSummary};
 pub(crate) use report::{contamination, suites};
 pub(crate) use review::review;
 pub use review::{ReviewOptions, ReviewPair, ReviewPart};

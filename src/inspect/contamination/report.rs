@@ -1,8 +1,8 @@
 //! The report on contamination: suites, and how much of each is in a corpus.
 
 use crate::sql::QueryError;
+use crate::sql::{EvidenceSubject, WeightedSuite};
 use crate::sql::{ItemEvidence, Worst};
-use crate::sql::{Weighed, Whose};
 use model::{DocId, SuiteVerdict, hexadecimal};
 use roaring::RoaringTreemap;
 use serde::Serialize;
@@ -64,7 +64,7 @@ pub struct SuiteContamination {
     /// N-grams and short questions that are ignored, since very many documents have them.
     pub common: u64,
     /// The kept ones by source, most first.
-    pub sources: Vec<TaintedSource>,
+    pub sources: Vec<SourceCount>,
     /// How often the rule is right, by the verdicts on items and texts of kept documents that meet it; each pair of
     /// item and text counts once.
     pub precision: Option<RulePrecision>,
@@ -76,7 +76,7 @@ pub struct SuiteContamination {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
-pub struct TaintedSource {
+pub struct SourceCount {
     /// Its name.
     pub source: String,
     /// Kept documents of it that have an item.
@@ -130,15 +130,15 @@ fn of_suite(
     kept: &RoaringTreemap,
 ) -> Result<SuiteContamination, QueryError> {
     let (suite, record) = view.expect_suite(name)?;
-    let mut weighed = Weighed::among(view, (suite, &record), rule, kept)?;
+    let mut weighed = WeightedSuite::among(view, (suite, &record), rule, kept)?;
     let (mut items, mut weak) = (BTreeSet::new(), BTreeSet::new());
     let (mut tainted, mut worst) = (RoaringTreemap::new(), Worst::new(limit));
-    let mut judged = Judged::default();
+    let mut judged = VerdictCounts::default();
     let mut sighted = 0;
     for row in view.all_sightings(suite)? {
         let (document, found) = row?;
         sighted += 1;
-        for evidence in weighed.told(Whose::Document(document), &found, rule)? {
+        for evidence in weighed.told(EvidenceSubject::Document(document), &found, rule)? {
             if evidence.contaminated {
                 tainted.insert(document.0);
             }
@@ -172,9 +172,9 @@ fn of_suite(
 
 /// What reviewers decided about items and texts that a rule holds for.
 #[derive(Default)]
-struct Judged(BTreeMap<VerdictSubject, bool>);
+struct VerdictCounts(BTreeMap<VerdictSubject, bool>);
 
-impl Judged {
+impl VerdictCounts {
     fn add(
         &mut self,
         view: &View,
@@ -194,14 +194,14 @@ impl Judged {
     }
 }
 
-fn sources(view: &View, documents: &RoaringTreemap) -> Result<Vec<TaintedSource>, QueryError> {
+fn sources(view: &View, documents: &RoaringTreemap) -> Result<Vec<SourceCount>, QueryError> {
     let mut found = Vec::new();
     for (source, record) in view.sources() {
         let of =
             view.documents_with(system_fields::SOURCE, &system_fields::source_value(source))?;
         let documents = of.intersection_len(documents);
         if documents > 0 {
-            found.push(TaintedSource { source: record.name.clone(), documents });
+            found.push(SourceCount { source: record.name.clone(), documents });
         }
     }
     found.sort_unstable_by(|a, b| (b.documents, &a.source).cmp(&(a.documents, &b.source)));

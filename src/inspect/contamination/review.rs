@@ -2,7 +2,7 @@
 
 use crate::sql::ItemEvidence;
 use crate::sql::QueryError;
-use crate::sql::{Weighed, Whose};
+use crate::sql::{EvidenceSubject, WeightedSuite};
 use model::{ByteSpan, DocId, Normaliser, SuiteId, SuiteItem};
 use roaring::RoaringTreemap;
 use serde::Serialize;
@@ -99,7 +99,7 @@ pub struct ReviewPart {
 }
 
 /// A pair that may be shown.
-struct Candidate {
+struct ReviewCandidate {
     /// Order of review: smaller comes first.
     order: [u64; 3],
     suite: SuiteId,
@@ -122,7 +122,7 @@ pub(crate) fn review(view: &View, options: &ReviewOptions) -> Result<Vec<ReviewP
     let kept = view.kept()?;
     let mut first = Vec::new();
     for (suite, record) in &suites {
-        let mut weighed = Weighed::among(view, (*suite, record), &options.rule, &kept)?;
+        let mut weighed = WeightedSuite::among(view, (*suite, record), &options.rule, &kept)?;
         candidates(view, &mut weighed, (options, &kept), &mut first)?;
     }
     prune(&mut first, options.limit);
@@ -131,16 +131,17 @@ pub(crate) fn review(view: &View, options: &ReviewOptions) -> Result<Vec<ReviewP
 
 fn candidates(
     view: &View,
-    weighed: &mut Weighed<'_>,
+    weighed: &mut WeightedSuite<'_>,
     (options, kept): (&ReviewOptions, &RoaringTreemap),
-    found: &mut Vec<Candidate>,
+    found: &mut Vec<ReviewCandidate>,
 ) -> Result<(), QueryError> {
     for row in view.all_sightings(weighed.suite)? {
         let (document, sightings) = row?;
         if !kept.contains(document.0) {
             continue;
         }
-        let evidence = weighed.told(Whose::Document(document), &sightings, &options.rule)?;
+        let evidence =
+            weighed.told(EvidenceSubject::Document(document), &sightings, &options.rule)?;
         let is_shown =
             |one: &&ItemEvidence| one.is_enough && (options.judged || one.verdict.is_none());
         let mut text = None;
@@ -158,7 +159,15 @@ fn candidates(
             };
             let evidence = of_item.to_vec();
             let (suite, normaliser) = (weighed.suite, weighed.record.normaliser);
-            found.push(Candidate { order, suite, normaliser, item, text, document, evidence });
+            found.push(ReviewCandidate {
+                order,
+                suite,
+                normaliser,
+                item,
+                text,
+                document,
+                evidence,
+            });
         }
         if found.len() >= options.limit.saturating_mul(2).max(64) {
             prune(found, options.limit);
@@ -168,8 +177,8 @@ fn candidates(
 }
 
 /// Keeps the first `limit` pairs, each item and text once.
-fn prune(found: &mut Vec<Candidate>, limit: usize) {
-    let by = |one: &Candidate| (one.order, one.suite, one.item, one.text);
+fn prune(found: &mut Vec<ReviewCandidate>, limit: usize) {
+    let by = |one: &ReviewCandidate| (one.order, one.suite, one.item, one.text);
     found.sort_by_key(|one| (by(one), one.document));
     found.dedup_by(|a, b| by(a) == by(b));
     found.truncate(limit);
@@ -192,8 +201,8 @@ fn drawn(seed: u64, (suite, item): (&[u8; 32], u32), text: &[u8; 16]) -> [u64; 3
     [u64::from_le_bytes(first), 0, 0]
 }
 
-fn pair(view: &View, candidate: &Candidate) -> Result<ReviewPair, QueryError> {
-    let Candidate { document, suite, normaliser, evidence, .. } = candidate;
+fn pair(view: &View, candidate: &ReviewCandidate) -> Result<ReviewPair, QueryError> {
+    let ReviewCandidate { document, suite, normaliser, evidence, .. } = candidate;
     let (text, header) = (view.text(*document)?, view.expect_header(*document)?);
     let item = view.suite_item(*suite, candidate.item)?.unwrap_or_default();
     let enough = evidence.iter().filter(|one| one.is_enough);

@@ -13,7 +13,7 @@ const LISTED: usize = 20;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
-pub struct ShownBlocker {
+pub struct DocumentBlocker {
     /// The id of the blocking document.
     pub id: u64,
     /// The key of the blocking document.
@@ -30,7 +30,7 @@ pub(in crate::inspect) fn blockers(
     view: &View,
     document: DocId,
     header: &DocumentRecord,
-) -> Result<Vec<ShownBlocker>, QueryError> {
+) -> Result<Vec<DocumentBlocker>, QueryError> {
     let mut found: Vec<(DocId, &'static str, Option<f64>)> = Vec::new();
     for (what, hash) in view.block_hashes(header)? {
         let by = match what {
@@ -48,11 +48,11 @@ pub(in crate::inspect) fn blockers(
         let similar = craft::similar_blockers(view, document)?;
         found.extend(similar.into_iter().map(|(id, jaccard)| (id, "similarity", Some(jaccard))));
     }
-    let mut shown: Vec<ShownBlocker> = Vec::new();
+    let mut shown: Vec<DocumentBlocker> = Vec::new();
     for (id, by, jaccard) in found {
         if shown.len() < LISTED && id != document && shown.iter().all(|other| other.id != id.0) {
             let key = view.display_key(id, &view.expect_header(id)?)?;
-            shown.push(ShownBlocker { id: id.0, key, by, jaccard });
+            shown.push(DocumentBlocker { id: id.0, key, by, jaccard });
         }
     }
     Ok(shown)

@@ -14,7 +14,7 @@ pub(in crate::inspect) const BUCKET_CAP: usize = 1024;
 
 /// Documents that share a bucket with a sketch.
 #[derive(Debug, Default)]
-pub(in crate::inspect) struct Candidates {
+pub(in crate::inspect) struct BandCandidates {
     pub(in crate::inspect) found: BTreeSet<DocId>,
     pub(in crate::inspect) buckets: u64,
     /// Buckets of which only the first members were read.
@@ -146,8 +146,8 @@ pub(in crate::inspect) fn candidates(
     sketch: &Sketch,
     source: Option<SourceId>,
     keep: impl Fn(DocId) -> bool,
-) -> Result<Candidates, QueryError> {
-    let mut answer = Candidates::default();
+) -> Result<BandCandidates, QueryError> {
+    let mut answer = BandCandidates::default();
     for source in scopes(view, source) {
         let keys = band_keys(sketch, view.policy(), source);
         for bucket in view.buckets(&keys, BUCKET_CAP, &keep)? {

@@ -2,9 +2,9 @@
 
 use super::candidates::{shared_bands, sketch};
 use super::diff::{DiffPart, diff};
+use crate::sql::ClusterRelation;
 use crate::sql::QueryError;
-use crate::sql::Relation;
-use crate::sql::{DuplicatePair, Pairs};
+use crate::sql::{DuplicatePair, PairReader};
 use model::DocId;
 use serde::Serialize;
 use store::View;
@@ -82,13 +82,13 @@ pub fn document_duplicates(
     if document.0 >= view.documents() {
         return Err(QueryError::NoDocument { document, documents: view.documents() });
     }
-    let mut close = Close { view, pairs: Pairs::new(view) };
+    let mut close = ClosePairReader { view, pairs: PairReader::new(view) };
     let (key, source) = close.pairs.named(document)?;
     let standing = view.standing(document)?;
     let matched = view.match_of(document)?;
     let successor = matched.filter(|found| !found.is_duplicate());
     let witness = close.pair(document, with_diff)?;
-    let cluster = match Relation::of(view, document, standing)?.cluster {
+    let cluster = match ClusterRelation::of(view, document, standing)?.cluster {
         Some(id) => Some(close.cluster(id, limit, with_diff && id == document)?),
         None => None,
     };
@@ -104,12 +104,12 @@ pub fn document_duplicates(
     })
 }
 
-struct Close<'a> {
+struct ClosePairReader<'a> {
     view: &'a View,
-    pairs: Pairs<'a>,
+    pairs: PairReader<'a>,
 }
 
-impl Close<'_> {
+impl ClosePairReader<'_> {
     fn pair(&mut self, removed: DocId, with_diff: bool) -> Result<Option<ClosePair>, QueryError> {
         let Some(found) = self.view.match_of(removed)? else { return Ok(None) };
         let Some(pair) = self.pairs.pair(removed, &found)? else { return Ok(None) };

@@ -56,19 +56,19 @@ pub fn diff(view: &View, a: DocId, b: DocId) -> Result<Vec<DiffPart>, QueryError
 
 /// The difference of two texts, by words.
 pub(super) fn texts(a: &str, b: &str) -> Vec<DiffPart> {
-    let mut parts = Parts::default();
+    let mut parts = DiffBuilder::default();
     let a_lines: Vec<&str> = a.split_inclusive('\n').collect();
     let b_lines: Vec<&str> = b.split_inclusive('\n').collect();
     let mut gap = (String::new(), String::new());
     for edit in edits(&a_lines, &b_lines) {
         match edit {
-            Edit::Same(line) => {
+            DiffEdit::Same(line) => {
                 parts.words(&gap.0, &gap.1);
                 gap = (String::new(), String::new());
                 parts.push(Kind::Same, line);
             }
-            Edit::Removed(line) => gap.0.push_str(line),
-            Edit::Added(line) => gap.1.push_str(line),
+            DiffEdit::Removed(line) => gap.0.push_str(line),
+            DiffEdit::Added(line) => gap.1.push_str(line),
         }
     }
     parts.words(&gap.0, &gap.1);
@@ -83,15 +83,15 @@ enum Kind {
 }
 
 #[derive(Default)]
-struct Parts(Vec<DiffPart>);
+struct DiffBuilder(Vec<DiffPart>);
 
-impl Parts {
+impl DiffBuilder {
     fn words(&mut self, a: &str, b: &str) {
         for edit in edits(&words(a), &words(b)) {
             match edit {
-                Edit::Same(word) => self.push(Kind::Same, word),
-                Edit::Removed(word) => self.push(Kind::Removed, word),
-                Edit::Added(word) => self.push(Kind::Added, word),
+                DiffEdit::Same(word) => self.push(Kind::Same, word),
+                DiffEdit::Removed(word) => self.push(Kind::Removed, word),
+                DiffEdit::Added(word) => self.push(Kind::Added, word),
             }
         }
     }
@@ -111,22 +111,22 @@ impl Parts {
 /// Runs of letters and digits, runs of white space, and every other character by itself.
 fn words(text: &str) -> Vec<&str> {
     #[derive(PartialEq, Clone, Copy)]
-    enum Class {
+    enum WordClass {
         Word,
         Space,
         Other,
     }
     let class = |c: char| match c {
-        c if c.is_alphanumeric() || c == '_' => Class::Word,
-        c if c.is_whitespace() => Class::Space,
-        _ => Class::Other,
+        c if c.is_alphanumeric() || c == '_' => WordClass::Word,
+        c if c.is_whitespace() => WordClass::Space,
+        _ => WordClass::Other,
     };
     let mut found = Vec::new();
     let mut start = 0;
-    let mut last: Option<Class> = None;
+    let mut last: Option<WordClass> = None;
     for (at, c) in text.char_indices() {
         let now = class(c);
-        if last.is_some_and(|last| last != now || last == Class::Other) {
+        if last.is_some_and(|last| last != now || last == WordClass::Other) {
             found.extend(text.get(start..at));
             start = at;
         }
@@ -136,29 +136,29 @@ fn words(text: &str) -> Vec<&str> {
     found
 }
 
-enum Edit<'a> {
+enum DiffEdit<'a> {
     Same(&'a str),
     Removed(&'a str),
     Added(&'a str),
 }
 
 /// A shortest edit script (Myers 1986), or all removed and all added when it is longer than [`EDITS`].
-fn edits<'a>(a: &[&'a str], b: &[&'a str]) -> Vec<Edit<'a>> {
+fn edits<'a>(a: &[&'a str], b: &[&'a str]) -> Vec<DiffEdit<'a>> {
     let head = a.iter().zip(b).take_while(|(x, y)| x == y).count();
     let (same_head, a) = a.split_at(head);
     let b = part(b, head..);
     let tail = a.iter().rev().zip(b.iter().rev()).take_while(|(x, y)| x == y).count();
     let (a, same_tail) = a.split_at(a.len() - tail);
     let b = part(b, ..b.len() - tail);
-    let mut script: Vec<Edit<'a>> = same_head.iter().map(|item| Edit::Same(item)).collect();
+    let mut script: Vec<DiffEdit<'a>> = same_head.iter().map(|item| DiffEdit::Same(item)).collect();
     match trace(a, b) {
         Some(trace) => script.extend(replay(a, b, &trace)),
         None => {
-            script.extend(a.iter().map(|item| Edit::Removed(item)));
-            script.extend(b.iter().map(|item| Edit::Added(item)));
+            script.extend(a.iter().map(|item| DiffEdit::Removed(item)));
+            script.extend(b.iter().map(|item| DiffEdit::Added(item)));
         }
     }
-    script.extend(same_tail.iter().map(|item| Edit::Same(item)));
+    script.extend(same_tail.iter().map(|item| DiffEdit::Same(item)));
     script
 }
 
@@ -197,7 +197,7 @@ fn reach(before: Option<&Vec<u32>>, d: usize, step: usize) -> (usize, bool) {
     if remove { (below.unwrap_or(0) + 1, true) } else { (above.unwrap_or(0), false) }
 }
 
-fn replay<'a>(a: &[&'a str], b: &[&'a str], rounds: &[Vec<u32>]) -> Vec<Edit<'a>> {
+fn replay<'a>(a: &[&'a str], b: &[&'a str], rounds: &[Vec<u32>]) -> Vec<DiffEdit<'a>> {
     let mut script = Vec::new();
     let (mut x, mut y) = (a.len(), b.len());
     for d in (0..rounds.len()).rev() {
@@ -207,17 +207,17 @@ fn replay<'a>(a: &[&'a str], b: &[&'a str], rounds: &[Vec<u32>]) -> Vec<Edit<'a>
         while x > from && y > 0 {
             x -= 1;
             y -= 1;
-            script.extend(a.get(x).map(|item| Edit::Same(item)));
+            script.extend(a.get(x).map(|item| DiffEdit::Same(item)));
         }
         if before.is_none() {
             break;
         }
         if removes {
             x -= 1;
-            script.extend(a.get(x).map(|item| Edit::Removed(item)));
+            script.extend(a.get(x).map(|item| DiffEdit::Removed(item)));
         } else {
             y -= 1;
-            script.extend(b.get(y).map(|item| Edit::Added(item)));
+            script.extend(b.get(y).map(|item| DiffEdit::Added(item)));
         }
     }
     script.reverse();
@@ -267,7 +267,7 @@ mod tests {
         fn scripts_are_shortest(a in "[abc]{0,25}", b in "[abc]{0,25}") {
             let a: Vec<&str> = a.split_inclusive(|_| true).collect();
             let b: Vec<&str> = b.split_inclusive(|_| true).collect();
-            let changed = edits(&a, &b).iter().filter(|edit| !matches!(edit, Edit::Same(_))).count();
+            let changed = edits(&a, &b).iter().filter(|edit| !matches!(edit, DiffEdit::Same(_))).count();
             prop_assert_eq!(changed, distance(&a, &b));
         }
     }

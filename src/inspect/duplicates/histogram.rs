@@ -30,7 +30,7 @@ pub struct SimilarityBin {
     pub documents: u64,
 }
 
-pub(in crate::inspect) struct Histogram {
+pub(in crate::inspect) struct SimilarityHistogram {
     pub(in crate::inspect) exact: u64,
     same_shingles: u64,
     /// Bounds of the bins, ascending, the last one 1.
@@ -38,7 +38,7 @@ pub(in crate::inspect) struct Histogram {
     counts: Vec<u64>,
 }
 
-impl Histogram {
+impl SimilarityHistogram {
     /// Bins begin at the threshold and are 0.02 wide where every match was verified against it; else one bin is below
     /// 0.5 and the others are 0.05 wide.
     pub(in crate::inspect) fn new(policy: &Policy) -> Self {
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn similarities_fall_into_the_bin_they_reach() {
-        let mut histogram = Histogram::new(&Policy::of(Profile::Web));
+        let mut histogram = SimilarityHistogram::new(&Policy::of(Profile::Web));
         for jaccard in [0.8, 0.82, 41.0 / 50.0, 0.819_999, 0.999, 1.0] {
             histogram.add(jaccard);
         }
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn unverified_similarities_have_a_bin_below_the_threshold() {
-        let mut histogram = Histogram::new(&Policy::of(Profile::Fineweb));
+        let mut histogram = SimilarityHistogram::new(&Policy::of(Profile::Fineweb));
         for jaccard in [0.0, 0.3, 0.5, 0.74] {
             histogram.add(jaccard);
         }

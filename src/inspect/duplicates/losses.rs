@@ -3,7 +3,7 @@
 //! One walk over the matches in the order of removed documents. Witnesses may be any earlier documents, so their groups
 //! are looked up in sorted batches: a block of a column is read once for the walk and once for each batch.
 
-use crate::inspect::groups::{Group, Groups, Total};
+use crate::inspect::groups::{DocumentGroups, GroupId, GroupTotal};
 use crate::sql::QueryError;
 use model::{DocId, Match, MatchKind, SourceId};
 use std::collections::BTreeMap;
@@ -16,25 +16,25 @@ const PAIRS: usize = 1 << 20;
 
 /// Counts of removed documents: all, those with equal bytes, and bytes of text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Removed {
+pub(super) struct RemovedCounts {
     pub documents: u64,
     pub exact: u64,
     pub bytes: u64,
 }
 
 /// Removed documents by their group and that of their witness.
-pub(super) type PairCounts = BTreeMap<(Group, Group), Removed>;
+pub(super) type PairCounts = BTreeMap<(GroupId, GroupId), RemovedCounts>;
 
 /// Counts what was removed from one source, or from all; `each` sees the matches.
 pub(super) fn pair_counts(
     view: &View,
-    groups: &mut Groups<'_>,
+    groups: &mut DocumentGroups<'_>,
     only: Option<SourceId>,
     mut each: impl FnMut(&Match),
 ) -> Result<PairCounts, QueryError> {
     let mut pairs = PairCounts::new();
-    let mut waiting: Vec<Waiting> = Vec::new();
-    let mut columns = Columns { view, only, block: None };
+    let mut waiting: Vec<PendingWitness> = Vec::new();
+    let mut columns = TextLengths { view, only, block: None };
     for matched in view.matched()? {
         let (removed, _, found) = matched?;
         if !found.is_duplicate() {
@@ -44,7 +44,7 @@ pub(super) fn pair_counts(
         each(&found);
         let exact = found.kind == MatchKind::Exact;
         let group = groups.of(removed)?;
-        waiting.push(Waiting { witness: found.witness, group, exact, bytes });
+        waiting.push(PendingWitness { witness: found.witness, group, exact, bytes });
         if waiting.len() >= WAITING {
             settle(groups, &mut waiting, &mut pairs)?;
         }
@@ -54,8 +54,8 @@ pub(super) fn pair_counts(
 }
 
 /// What each group lost, summed over its pairs.
-pub(super) fn lost(pairs: &PairCounts) -> BTreeMap<Group, Total> {
-    let mut lost: BTreeMap<Group, Total> = BTreeMap::new();
+pub(super) fn lost(pairs: &PairCounts) -> BTreeMap<GroupId, GroupTotal> {
+    let mut lost: BTreeMap<GroupId, GroupTotal> = BTreeMap::new();
     for ((group, _), count) in pairs {
         let lost = lost.entry(*group).or_default();
         lost.documents += count.documents;
@@ -71,20 +71,20 @@ pub(super) fn share(part: u64, whole: u64) -> f64 {
 }
 
 /// A removed document whose witness's group is not looked up yet.
-struct Waiting {
+struct PendingWitness {
     witness: DocId,
-    group: Group,
+    group: GroupId,
     exact: bool,
     bytes: u64,
 }
 
 fn settle(
-    groups: &mut Groups<'_>,
-    waiting: &mut Vec<Waiting>,
+    groups: &mut DocumentGroups<'_>,
+    waiting: &mut Vec<PendingWitness>,
     pairs: &mut PairCounts,
 ) -> Result<(), QueryError> {
     waiting.sort_unstable_by_key(|removed| removed.witness);
-    for Waiting { witness, group, exact, bytes } in waiting.drain(..) {
+    for PendingWitness { witness, group, exact, bytes } in waiting.drain(..) {
         let pair = pairs.entry((group, groups.of(witness)?)).or_default();
         pair.documents += 1;
         pair.exact += u64::from(exact);
@@ -97,13 +97,13 @@ fn settle(
 }
 
 /// The current block's columns: lengths of texts, and sources where only one source is counted.
-struct Columns<'a> {
+struct TextLengths<'a> {
     view: &'a View,
     only: Option<SourceId>,
     block: Option<(u64, NumberBlock, Option<NumberBlock>)>,
 }
 
-impl Columns<'_> {
+impl TextLengths<'_> {
     /// Bytes of a document's text; none where the document is not counted.
     fn bytes(&mut self, document: DocId) -> Result<Option<u64>, QueryError> {
         let number = document.block();

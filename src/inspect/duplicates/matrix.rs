@@ -1,7 +1,7 @@
 //! The matrix of duplicates: how many documents of each group were removed in favour of each group.
 
-use super::losses::{Removed, lost, pair_counts, share};
-use crate::inspect::groups::{Group, Groups, Total};
+use super::losses::{RemovedCounts, lost, pair_counts, share};
+use crate::inspect::groups::{DocumentGroups, GroupId, GroupTotal};
 use crate::sql::QueryError;
 use arrow::array::{ArrayRef, Float64Array, StringArray, UInt64Array};
 use arrow::datatypes::{Field, Schema};
@@ -88,7 +88,7 @@ pub fn duplicates_matrix(
     source: Option<&str>,
 ) -> Result<DuplicatesMatrix, QueryError> {
     let only = source.map(|name| view.expect_source(name)).transpose()?.map(|(id, _)| id);
-    let mut groups = Groups::by(view, by)?;
+    let mut groups = DocumentGroups::by(view, by)?;
     let totals = groups.totals(only)?;
     let pairs = pair_counts(view, &mut groups, only, |_| ())?;
     let lost = lost(&pairs);
@@ -122,11 +122,11 @@ pub fn duplicates_matrix(
 }
 
 fn cells(
-    groups: &Groups<'_>,
-    totals: &BTreeMap<Group, Total>,
-    pairs: BTreeMap<(Group, Group), Removed>,
+    groups: &DocumentGroups<'_>,
+    totals: &BTreeMap<GroupId, GroupTotal>,
+    pairs: BTreeMap<(GroupId, GroupId), RemovedCounts>,
 ) -> Result<Vec<GroupPair>, QueryError> {
-    let met: BTreeSet<Group> =
+    let met: BTreeSet<GroupId> =
         pairs.keys().flat_map(|(group, witness)| [*group, *witness]).collect();
     let mut places = BTreeMap::new();
     for (place, group) in groups.in_order(met)?.into_iter().enumerate() {

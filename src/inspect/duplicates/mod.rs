@@ -21,7 +21,7 @@ mod similar;
 mod summary;
 mod sweep;
 
-pub use blockers::ShownBlocker;
+pub use blockers::DocumentBlocker;
 pub(super) use blockers::blockers;
 pub use cluster_sizes::ClusterSizes;
 pub use clusters::{ClosePair, ClusterMembers, DocumentDuplicates, document_duplicates};

@@ -52,15 +52,15 @@ fn near(a: &str, b: &str, characters: usize) -> Vec<DiffPart> {
 }
 
 /// The beginning of a text, and whether more follows.
-struct Cut {
+struct TextWindow {
     text: String,
     goes_on: bool,
 }
 
-fn cut(text: &str, start: usize, characters: usize) -> Cut {
+fn cut(text: &str, start: usize, characters: usize) -> TextWindow {
     let mut rest = text.chars().skip(start);
     let text = rest.by_ref().take(characters.saturating_mul(COMPARED)).collect();
-    Cut { text, goes_on: rest.next().is_some() }
+    TextWindow { text, goes_on: rest.next().is_some() }
 }
 
 /// Equal text without what is far from a change: only its end if it is the `first` part, only its beginning if it is

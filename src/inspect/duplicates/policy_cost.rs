@@ -4,7 +4,7 @@ use super::candidates::{candidates, floor, shared_bands, sketch};
 use super::sweep::DedupSweep;
 use crate::inspect::forecast::{Forecast, forecast_layout};
 use crate::inspect::policy_settings::{PolicySetting, policy_settings};
-use crate::inspect::sample::draw;
+use crate::inspect::sample::sample_of;
 use crate::sql::QueryError;
 use model::{ComparedPart, DocId, Policy, Signature};
 use serde::Serialize;
@@ -284,7 +284,7 @@ fn candidate_sample(
     let least = floor(policy.threshold, policy);
     let (mut documents, mut all, mut most, mut verified, mut capped, mut after) =
         (0, 0, 0, 0, 0, 0);
-    for document in draw(&view.kept()?, SAMPLED, 0) {
+    for document in sample_of(&view.kept()?, SAMPLED, 0) {
         let Some(own) = sketch(view, document)? else { continue };
         let source = view.expect_header(document)?.source;
         let admit = |other: DocId| other != document && kept.contains(other.0);

@@ -2,7 +2,7 @@
 
 use super::candidates::{BUCKET_CAP, Craft, all_candidates, equals, floor, shared_bands, sketch};
 use super::excerpt::beginning;
-use crate::sql::Pairs;
+use crate::sql::PairReader;
 use crate::sql::QueryError;
 use model::{DedupMode, DocId, Match, SourceId, Standing, text_hash};
 use roaring::RoaringTreemap;
@@ -144,14 +144,14 @@ pub fn similar(
         .map(|name| view.expect_source(name))
         .transpose()?
         .map(|(id, _)| id);
-    let mut looking = Looking { view, source, all: options.all, passed_over: 0 };
+    let mut looking = SimilarSearch { view, source, all: options.all, passed_over: 0 };
     let (by, mut found) = looking.candidates(text, &query)?;
     if let Some(own) = own {
         found.documents.remove(own.0);
     }
     let ranked = looking.likeliest(&found.documents, query.sketch.as_ref())?;
     let mut verified = 0;
-    let mut best: Vec<(Match, Candidate, String)> = Vec::new();
+    let mut best: Vec<(Match, RankedCandidate, String)> = Vec::new();
     for candidate in ranked {
         if let (Some((last, ..)), true) = (best.last(), best.len() >= options.k)
             && candidate.order() < floor(last.jaccard(), policy)
@@ -168,7 +168,7 @@ pub fn similar(
         });
         best.truncate(options.k);
     }
-    let mut names = Pairs::new(view);
+    let mut names = PairReader::new(view);
     let found_documents = best
         .into_iter()
         .map(|(found, candidate, text)| shown(view, &mut names, &query, found, candidate, &text))
@@ -191,12 +191,12 @@ pub fn similar(
     })
 }
 
-struct Candidate {
+struct RankedCandidate {
     document: DocId,
     estimate: Option<f64>,
 }
 
-impl Candidate {
+impl RankedCandidate {
     /// Texts without an estimate are equal ones, and come first.
     fn order(&self) -> f64 {
         self.estimate.unwrap_or(f64::INFINITY)
@@ -208,26 +208,26 @@ impl Candidate {
 }
 
 #[derive(Default)]
-struct Found {
+struct SimilarCandidates {
     documents: RoaringTreemap,
     buckets: u64,
     crowded: u64,
 }
 
 /// The search: where it looks, and what it left out.
-struct Looking<'a> {
+struct SimilarSearch<'a> {
     view: &'a View,
     source: Option<SourceId>,
     all: bool,
     passed_over: u64,
 }
 
-impl Looking<'_> {
+impl SimilarSearch<'_> {
     fn candidates(
         &mut self,
         text: &str,
         query: &Fingerprint,
-    ) -> Result<(&'static str, Found), QueryError> {
+    ) -> Result<(&'static str, SimilarCandidates), QueryError> {
         let (view, source) = (self.view, self.source);
         let of_source = match source {
             Some(id) => {
@@ -239,7 +239,7 @@ impl Looking<'_> {
             let within = |set: &RoaringTreemap| set.contains(document.0);
             kept.is_none_or(within) && of_source.as_ref().is_none_or(within)
         };
-        let mut found = Found::default();
+        let mut found = SimilarCandidates::default();
         let documents = &mut found.documents;
         let (by, (buckets, crowded)) = match &query.sketch {
             _ if view.policy().mode == DedupMode::Exact => {
@@ -278,20 +278,20 @@ impl Looking<'_> {
         &mut self,
         found: &RoaringTreemap,
         own: Option<&Sketch>,
-    ) -> Result<Vec<Candidate>, QueryError> {
+    ) -> Result<Vec<RankedCandidate>, QueryError> {
         let mut ranked = Vec::new();
         for document in found.iter().map(DocId) {
             let estimate = match (own, sketch(self.view, document)?) {
                 (Some(own), Some(other)) => Some(own.estimate(&other)),
                 _ => None,
             };
-            ranked.push(Candidate { document, estimate });
+            ranked.push(RankedCandidate { document, estimate });
             if ranked.len() >= 2 * RANKED {
-                Candidate::sort(&mut ranked);
+                RankedCandidate::sort(&mut ranked);
                 ranked.truncate(RANKED);
             }
         }
-        Candidate::sort(&mut ranked);
+        RankedCandidate::sort(&mut ranked);
         let over = found.len().saturating_sub(ranked.len() as u64);
         self.passed_over += over;
         Ok(ranked)
@@ -312,17 +312,17 @@ impl Looking<'_> {
 }
 
 /// The exact overlap of the text and a candidate, the text taken as the removed document.
-fn matched(candidate: &Candidate, query: &Fingerprint, other: &[u64], by: &str) -> Match {
+fn matched(candidate: &RankedCandidate, query: &Fingerprint, other: &[u64], by: &str) -> Match {
     let (_, kind) = Standing::of_duplicate(by == "equal-bytes");
     Match { kind, ..Overlap::of(&query.shingles, other).match_to(candidate.document) }
 }
 
 fn shown(
     view: &View,
-    names: &mut Pairs<'_>,
+    names: &mut PairReader<'_>,
     query: &Fingerprint,
     found: Match,
-    candidate: Candidate,
+    candidate: RankedCandidate,
     text: &str,
 ) -> Result<SimilarDocument, QueryError> {
     let policy = view.policy();

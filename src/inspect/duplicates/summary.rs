@@ -5,12 +5,12 @@
 
 use super::cluster_sizes::{ClusterSizes, cluster_sizes};
 use super::excerpt::{beginning, parting};
-use super::histogram::{Histogram, Similarities};
+use super::histogram::{Similarities, SimilarityHistogram};
 use super::losses::{PairCounts, lost, pair_counts, share};
-use crate::inspect::groups::{Group, Groups, Total};
+use crate::inspect::groups::{DocumentGroups, GroupId, GroupTotal};
 use crate::inspect::info::standing_counts;
 use crate::sql::QueryError;
-use crate::sql::{DuplicatePair, Pairs};
+use crate::sql::{DuplicatePair, PairReader};
 use model::{DocId, MatchKind, Standing};
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -186,14 +186,14 @@ pub fn duplicates_summary(
     let of_source =
         |id| view.documents_with(system_fields::SOURCE, &system_fields::source_value(id));
     let of_source = only.map(of_source).transpose()?;
-    let mut groups = Groups::by(view, &options.by)?;
+    let mut groups = DocumentGroups::by(view, &options.by)?;
     let totals = groups.totals(only)?;
     let counts = standing_counts(view, of_source.as_ref())?.into_iter();
     let removed = counts
         .filter(|of| of.standing != Standing::Kept.name())
         .map(|of| RemovedCount { kind: of.standing, documents: of.documents })
         .collect();
-    let mut histogram = Histogram::new(view.policy());
+    let mut histogram = SimilarityHistogram::new(view.policy());
     let pairs = pair_counts(view, &mut groups, only, |found| match found.kind {
         MatchKind::Exact => histogram.exact += 1,
         _ => histogram.add(found.jaccard()),
@@ -201,7 +201,7 @@ pub fn duplicates_summary(
     let counts =
         |document: DocId| of_source.as_ref().is_none_or(|these| these.contains(document.0));
     let sizes = cluster_sizes(view, options.largest, counts)?;
-    let (mut names, mut sources) = (Pairs::new(view), Groups::by(view, &[])?);
+    let (mut names, mut sources) = (PairReader::new(view), DocumentGroups::by(view, &[])?);
     let mut large = Vec::new();
     for (size, Reverse(id)) in sizes.largest() {
         large.push(large_cluster(view, &mut sources, &mut names, id, size)?);
@@ -224,8 +224,8 @@ pub fn duplicates_summary(
 }
 
 fn losses(
-    groups: &Groups<'_>,
-    totals: &BTreeMap<Group, Total>,
+    groups: &DocumentGroups<'_>,
+    totals: &BTreeMap<GroupId, GroupTotal>,
     pairs: &PairCounts,
 ) -> Result<Vec<SourceLoss>, QueryError> {
     let lost = lost(pairs);
@@ -247,8 +247,8 @@ fn losses(
 }
 
 fn source_pairs(
-    groups: &Groups<'_>,
-    totals: &BTreeMap<Group, Total>,
+    groups: &DocumentGroups<'_>,
+    totals: &BTreeMap<GroupId, GroupTotal>,
     pairs: &PairCounts,
 ) -> Result<Vec<SourcePair>, QueryError> {
     let mut found = Vec::with_capacity(pairs.len());
@@ -270,13 +270,13 @@ fn source_pairs(
 
 fn large_cluster(
     view: &View,
-    sources: &mut Groups<'_>,
-    names: &mut Pairs<'_>,
+    sources: &mut DocumentGroups<'_>,
+    names: &mut PairReader<'_>,
     id: DocId,
     size: u64,
 ) -> Result<LargeCluster, QueryError> {
     let members = view.members(id)?;
-    let mut of_source: BTreeMap<Group, u64> = BTreeMap::new();
+    let mut of_source: BTreeMap<GroupId, u64> = BTreeMap::new();
     for document in members.iter().copied().chain([id]) {
         *of_source.entry(sources.of(document)?).or_default() += 1;
     }

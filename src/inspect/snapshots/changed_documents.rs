@@ -1,9 +1,9 @@
 //! Lists what changed from one moment to a later one, document by document.
 
-use super::changes::Changes;
-use super::moment::Moment;
+use super::changes::ChangeReader;
+use super::moment::SnapshotState;
 use super::reasons::reason_name;
-use crate::sql::Keys;
+use crate::sql::KeyFormatter;
 use crate::sql::QueryError;
 use model::{DocId, Standing};
 use serde::Serialize;
@@ -39,9 +39,9 @@ pub struct ChangedDocument {
 /// Documents that changed, ascending by id. Holds one, and bitmaps; ends behind an error.
 pub struct ChangedDocuments<'a> {
     view: &'a View,
-    keys: Keys,
+    keys: KeyFormatter,
     /// None behind an error.
-    changes: Option<Changes<'a>>,
+    changes: Option<ChangeReader<'a>>,
 }
 
 /// Each document that changed from the snapshot `from` to the snapshot `to`, or to the present moment.
@@ -54,9 +54,9 @@ pub fn snapshot_changes<'a>(
     from: &str,
     to: Option<&str>,
 ) -> Result<ChangedDocuments<'a>, QueryError> {
-    let (from, to) = (Moment::named(view, Some(from))?, Moment::named(view, to)?);
-    let changes = Some(Changes::between(view, from, to)?);
-    Ok(ChangedDocuments { view, keys: Keys::default(), changes })
+    let (from, to) = (SnapshotState::named(view, Some(from))?, SnapshotState::named(view, to)?);
+    let changes = Some(ChangeReader::between(view, from, to)?);
+    Ok(ChangedDocuments { view, keys: KeyFormatter::default(), changes })
 }
 
 impl ChangedDocuments<'_> {

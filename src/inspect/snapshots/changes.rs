@@ -1,7 +1,7 @@
 //! Walks over the documents whose state differs between two moments, each with what became of it.
 
-use super::moment::{Moment, SnapshotMoment};
-use super::reasons::{Loss, Reasons};
+use super::moment::{SnapshotMoment, SnapshotState};
+use super::reasons::{LossReason, LossReasonReader};
 use crate::sql::QueryError;
 use model::DocId;
 use roaring::RoaringTreemap;
@@ -9,18 +9,18 @@ use store::View;
 
 /// What became of a document between two moments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Change {
+pub(super) enum DocumentChange {
     /// The document came, and is kept.
     Added,
     /// The document was stored but not kept, and is kept.
     KeptAgain,
     /// The document was kept, and is not.
-    Removed(Loss),
+    Removed(LossReason),
     /// The document came, and is not kept.
-    NotKept(Loss),
+    NotKept(LossReason),
 }
 
-impl Change {
+impl DocumentChange {
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Added => "added",
@@ -30,7 +30,7 @@ impl Change {
         }
     }
 
-    pub(super) const fn loss(self) -> Option<Loss> {
+    pub(super) const fn loss(self) -> Option<LossReason> {
         match self {
             Self::Added | Self::KeptAgain => None,
             Self::Removed(loss) | Self::NotKept(loss) => Some(loss),
@@ -39,18 +39,22 @@ impl Change {
 }
 
 /// Walks over the documents that changed, ascending. Holds a bit for each of them, and one for each kept document.
-pub(super) struct Changes<'a> {
+pub(super) struct ChangeReader<'a> {
     from: SnapshotMoment,
     to: SnapshotMoment,
     /// The documents that the later moment keeps.
     kept: RoaringTreemap,
     documents: roaring::treemap::IntoIter,
-    reasons: Reasons<'a>,
+    reasons: LossReasonReader<'a>,
 }
 
-impl<'a> Changes<'a> {
+impl<'a> ChangeReader<'a> {
     /// The changes from one moment to a later one.
-    pub(super) fn between(view: &'a View, from: Moment, to: Moment) -> Result<Self, QueryError> {
+    pub(super) fn between(
+        view: &'a View,
+        from: SnapshotState,
+        to: SnapshotState,
+    ) -> Result<Self, QueryError> {
         if from.told.commit > to.told.commit {
             return Err(QueryError::Backwards {
                 from: from.told.name,
@@ -64,7 +68,7 @@ impl<'a> Changes<'a> {
         if !newcomers.is_empty() {
             documents.insert_range(newcomers);
         }
-        let reasons = Reasons::new(view, &to, DocId(from.told.documents))?;
+        let reasons = LossReasonReader::new(view, &to, DocId(from.told.documents))?;
         let (from, to, kept) = (from.told, to.told, to.kept);
         Ok(Self { from, to, kept, documents: documents.into_iter(), reasons })
     }
@@ -75,14 +79,14 @@ impl<'a> Changes<'a> {
     }
 
     /// The next document that changed; none behind the last one.
-    pub(super) fn next_change(&mut self) -> Result<Option<(DocId, Change)>, QueryError> {
+    pub(super) fn next_change(&mut self) -> Result<Option<(DocId, DocumentChange)>, QueryError> {
         let Some(document) = self.documents.next().map(DocId) else { return Ok(None) };
         let is_new = document.0 >= self.from.documents;
         let change = match (is_new, self.kept.contains(document.0)) {
-            (true, true) => Change::Added,
-            (false, true) => Change::KeptAgain,
-            (true, false) => Change::NotKept(self.reasons.of(document)?),
-            (false, false) => Change::Removed(self.reasons.of(document)?),
+            (true, true) => DocumentChange::Added,
+            (false, true) => DocumentChange::KeptAgain,
+            (true, false) => DocumentChange::NotKept(self.reasons.of(document)?),
+            (false, false) => DocumentChange::Removed(self.reasons.of(document)?),
         };
         Ok(Some((document, change)))
     }

@@ -23,7 +23,7 @@ pub struct DocumentCounts {
 
 /// Bytes and tokens of one document.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Size {
+pub(super) struct DocumentSize {
     bytes: u64,
     /// By tokenizer, in the order of tokenizers.
     tokens: Vec<u64>,
@@ -31,13 +31,13 @@ pub(super) struct Size {
 
 /// Sums over documents.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Sum {
+pub(super) struct CountsSum {
     documents: u64,
-    size: Size,
+    size: DocumentSize,
 }
 
-impl Sum {
-    pub(super) fn add(&mut self, size: &Size) {
+impl CountsSum {
+    pub(super) fn add(&mut self, size: &DocumentSize) {
         self.documents += 1;
         self.size.bytes += size.bytes;
         self.size.tokens.resize(size.tokens.len(), 0);
@@ -73,7 +73,7 @@ impl<'a> DocumentSizes<'a> {
         Self { view, tokenizers, block: None, bytes: NumberBlock::default(), tokens: Vec::new() }
     }
 
-    pub(super) fn of(&mut self, document: DocId) -> Result<Size, QueryError> {
+    pub(super) fn of(&mut self, document: DocId) -> Result<DocumentSize, QueryError> {
         let block = document.block();
         if self.block != Some(block) {
             self.bytes = self.view.column_block(system_fields::BYTES, block)?;
@@ -85,7 +85,7 @@ impl<'a> DocumentSizes<'a> {
         }
         let tokens =
             |column: &NumberBlock| column.get(document.slot()).map_or(0, i64::unsigned_abs);
-        Ok(Size {
+        Ok(DocumentSize {
             bytes: self.bytes.expect(system_fields::BYTES, document)?,
             tokens: self.tokens.iter().map(tokens).collect(),
         })

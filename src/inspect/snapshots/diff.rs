@@ -1,10 +1,10 @@
 //! Counts what changed from one moment to a later one, in all and by group.
 
-use super::changes::{Change, Changes};
-use super::counts::{DocumentCounts, DocumentSizes, Sum};
-use super::moment::{Moment, SnapshotMoment};
-use super::reasons::{Reason, reason_name};
-use crate::inspect::groups::{Group, Groups};
+use super::changes::{ChangeReader, DocumentChange};
+use super::counts::{CountsSum, DocumentCounts, DocumentSizes};
+use super::moment::{SnapshotMoment, SnapshotState};
+use super::reasons::{LossKind, reason_name};
+use crate::inspect::groups::{DocumentGroups, GroupId};
 use crate::sql::QueryError;
 use model::Standing;
 use serde::Serialize;
@@ -74,13 +74,13 @@ pub struct LossCounts {
 }
 
 #[derive(Default)]
-struct Sums {
-    added: Sum,
-    kept_again: Sum,
-    removed: Sum,
-    removed_by: BTreeMap<Reason, Sum>,
-    not_kept: Sum,
-    not_kept_by: BTreeMap<Reason, Sum>,
+struct ChangeSums {
+    added: CountsSum,
+    kept_again: CountsSum,
+    removed: CountsSum,
+    removed_by: BTreeMap<LossKind, CountsSum>,
+    not_kept: CountsSum,
+    not_kept_by: BTreeMap<LossKind, CountsSum>,
 }
 
 /// What changed from the snapshot `from` to the snapshot `to`, or to the present moment, by source or by fields with
@@ -97,24 +97,24 @@ pub fn snapshot_diff(
     by: Option<&str>,
 ) -> Result<SnapshotDiff, QueryError> {
     let names: Vec<String> = by.iter().flat_map(|by| by.split(',')).map(str::to_owned).collect();
-    let mut groups = Groups::by(view, &names)?;
+    let mut groups = DocumentGroups::by(view, &names)?;
     let mut sizes = DocumentSizes::new(view);
-    let from = Moment::named(view, Some(from))?;
-    let mut changes = Changes::between(view, from, Moment::named(view, to)?)?;
-    let mut all = Sums::default();
-    let mut of_groups: BTreeMap<Group, Sums> = BTreeMap::new();
+    let from = SnapshotState::named(view, Some(from))?;
+    let mut changes = ChangeReader::between(view, from, SnapshotState::named(view, to)?)?;
+    let mut all = ChangeSums::default();
+    let mut of_groups: BTreeMap<GroupId, ChangeSums> = BTreeMap::new();
     while let Some((document, change)) = changes.next_change()? {
         let size = sizes.of(document)?;
         let of_group = of_groups.entry(groups.of(document)?).or_default();
         for sums in [&mut all, of_group] {
             match change {
-                Change::Added => sums.added.add(&size),
-                Change::KeptAgain => sums.kept_again.add(&size),
-                Change::Removed(loss) => {
+                DocumentChange::Added => sums.added.add(&size),
+                DocumentChange::KeptAgain => sums.kept_again.add(&size),
+                DocumentChange::Removed(loss) => {
                     sums.removed.add(&size);
                     sums.removed_by.entry(loss.reason).or_default().add(&size);
                 }
-                Change::NotKept(loss) => {
+                DocumentChange::NotKept(loss) => {
                     sums.not_kept.add(&size);
                     sums.not_kept_by.entry(loss.reason).or_default().add(&size);
                 }
@@ -136,9 +136,9 @@ pub fn snapshot_diff(
     })
 }
 
-impl Sums {
+impl ChangeSums {
     fn changes(&self, view: &View) -> SnapshotChanges {
-        let by = |sums: &BTreeMap<Reason, Sum>| {
+        let by = |sums: &BTreeMap<LossKind, CountsSum>| {
             // None is the first of the map, and the last that is told.
             let reasons = Standing::ALL.into_iter().map(Some).chain([None]);
             let of = |reason| {

@@ -27,14 +27,14 @@ pub struct SnapshotMoment {
 }
 
 /// A moment with the documents that it keeps.
-pub(in crate::inspect) struct Moment {
+pub(in crate::inspect) struct SnapshotState {
     pub(in crate::inspect) told: SnapshotMoment,
     /// The policy generation that was in force.
     pub(in crate::inspect) generation: Generation,
     pub(in crate::inspect) kept: RoaringTreemap,
 }
 
-impl Moment {
+impl SnapshotState {
     /// The snapshot of that name; without a name, or for `now` where no snapshot has that name, the present moment.
     pub(in crate::inspect) fn named(view: &View, name: Option<&str>) -> Result<Self, QueryError> {
         let record = match name {

@@ -1,22 +1,22 @@
 //! Finds why a document was not kept at a moment, by the decisions up to then.
 
-use super::moment::Moment;
+use super::moment::SnapshotState;
 use crate::sql::QueryError;
 use model::{CommitSeq, DocId, Generation, Match, Standing};
 use store::{BlockStandings, MatchIter, View};
 
 /// The standing for which a document was not kept; none: what said it is gone, or was taken back since.
-pub(in crate::inspect) type Reason = Option<Standing>;
+pub(in crate::inspect) type LossKind = Option<Standing>;
 
 /// The word for a reason in reports and JSON.
-pub(super) fn reason_name(reason: Reason) -> &'static str {
+pub(super) fn reason_name(reason: LossKind) -> &'static str {
     reason.map_or("unknown", Standing::name)
 }
 
 /// Why a document was not kept, with the witness or successor that is the reason, where there is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::inspect) struct Loss {
-    pub(in crate::inspect) reason: Reason,
+pub(in crate::inspect) struct LossReason {
+    pub(in crate::inspect) reason: LossKind,
     pub(in crate::inspect) other: Option<DocId>,
 }
 
@@ -25,7 +25,7 @@ pub(in crate::inspect) struct Loss {
 /// A witness or successor is the one at the snapshot: the newest row until then counts. Removal, blocks and emptiness
 /// leave no row: their state is taken from the last moment of the same policy, which is now, or when another policy
 /// took over.
-pub(in crate::inspect) struct Reasons<'a> {
+pub(in crate::inspect) struct LossReasonReader<'a> {
     view: &'a View,
     at: (Generation, CommitSeq),
     /// From this document on, matches are read one after another: those of newcomers.
@@ -37,12 +37,12 @@ pub(in crate::inspect) struct Reasons<'a> {
     standings: Option<(u64, BlockStandings)>,
 }
 
-impl<'a> Reasons<'a> {
+impl<'a> LossReasonReader<'a> {
     /// The reasons at `moment`. Documents stored before `newcomers` are looked up one by one, since few of them are
     /// asked about.
     pub(in crate::inspect) fn new(
         view: &'a View,
-        moment: &Moment,
+        moment: &SnapshotState,
         newcomers: DocId,
     ) -> Result<Self, QueryError> {
         let matches = view.matched_at(moment.at(), newcomers.0..moment.told.documents)?;
@@ -51,19 +51,22 @@ impl<'a> Reasons<'a> {
         Ok(Self { view, at, newcomers, matches, next: None, under, standings: None })
     }
 
-    pub(in crate::inspect) fn of(&mut self, document: DocId) -> Result<Loss, QueryError> {
+    pub(in crate::inspect) fn of(&mut self, document: DocId) -> Result<LossReason, QueryError> {
         let matched = match document < self.newcomers {
             true => self.view.match_at(self.at, document)?,
             false => self.of_newcomer(document)?,
         };
         if let Some(found) = matched {
-            return Ok(Loss { reason: Some(found.kind.standing()), other: Some(found.witness) });
+            return Ok(LossReason {
+                reason: Some(found.kind.standing()),
+                other: Some(found.witness),
+            });
         }
         let is_without_match = |standing: &Standing| {
             use Standing::{Blocked, Empty, Purged, Removed};
             matches!(standing, Blocked | Empty | Purged | Removed)
         };
-        Ok(Loss { reason: self.standing(document)?.filter(is_without_match), other: None })
+        Ok(LossReason { reason: self.standing(document)?.filter(is_without_match), other: None })
     }
 
     fn of_newcomer(&mut self, document: DocId) -> Result<Option<Match>, QueryError> {

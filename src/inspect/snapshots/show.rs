@@ -1,7 +1,7 @@
 //! Counts what one snapshot keeps.
 
-use super::counts::{DocumentCounts, DocumentSizes, Sum};
-use crate::inspect::groups::{Group, Groups};
+use super::counts::{CountsSum, DocumentCounts, DocumentSizes};
+use crate::inspect::groups::{DocumentGroups, GroupId};
 use crate::sql::QueryError;
 use model::DocId;
 use serde::Serialize;
@@ -49,9 +49,9 @@ pub struct SnapshotSource {
 /// [`QueryError::Store`] for a snapshot that there is not, or when rows cannot be read.
 pub fn show_snapshot(view: &View, name: &str) -> Result<SnapshotDetails, QueryError> {
     let record = view.expect_snapshot(name)?;
-    let (mut groups, mut sizes) = (Groups::by(view, &[])?, DocumentSizes::new(view));
-    let mut all = Sum::default();
-    let mut of_sources: BTreeMap<Group, Sum> = BTreeMap::new();
+    let (mut groups, mut sizes) = (DocumentGroups::by(view, &[])?, DocumentSizes::new(view));
+    let mut all = CountsSum::default();
+    let mut of_sources: BTreeMap<GroupId, CountsSum> = BTreeMap::new();
     for document in view.snapshot_kept(name)?.into_iter().map(DocId) {
         let size = sizes.of(document)?;
         all.add(&size);

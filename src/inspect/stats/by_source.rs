@@ -2,9 +2,9 @@
 //!
 //! A score whose spread differs between sources tells them apart; one with the same spread in all tells nothing.
 
-use super::scope::{Member, Scope};
-use super::spread::{ColumnStats, Measured, Set, measured};
-use crate::inspect::snapshots::Moment;
+use super::scope::{ScopeMember, StatsScope};
+use super::spread::{ColumnStats, MeasuredColumn, QuantileSet, measured};
+use crate::inspect::snapshots::SnapshotState;
 use crate::sql::DocumentFilter;
 use crate::sql::QueryError;
 use model::{DocId, SourceId};
@@ -42,7 +42,7 @@ pub struct SourceLengths {
 
 /// The lengths of the kept documents of these sources: in tokens of the first tokenizer, or in bytes.
 pub(super) fn source_lengths(
-    scope: &Scope<'_>,
+    scope: &StatsScope<'_>,
     sources: &[SourceId],
 ) -> Result<Vec<SourceLengths>, QueryError> {
     let tokens = scope.view.own_tokenizers().next().is_some();
@@ -84,10 +84,10 @@ pub fn spread_by_source(
     sources: &[SourceId],
     columns: usize,
 ) -> Result<Vec<SourceSpread>, QueryError> {
-    let moment = Moment::named(view, None)?;
+    let moment = SnapshotState::named(view, None)?;
     let all = DocumentFilter::default();
-    let scope = Scope::new(view, &all, &moment)?;
-    let columns: Vec<Measured> = measured(view).into_iter().take(columns).collect();
+    let scope = StatsScope::new(view, &all, &moment)?;
+    let columns: Vec<MeasuredColumn> = measured(view).into_iter().take(columns).collect();
     let told: Vec<Vec<SourceSpread>> = columns
         .into_par_iter()
         .map(|column| {
@@ -103,26 +103,26 @@ pub fn spread_by_source(
 
 /// Spreads of a column by source; each value is given to `also`, too, with the place of its source.
 fn spread(
-    scope: &Scope<'_>,
-    column: &Measured,
+    scope: &StatsScope<'_>,
+    column: &MeasuredColumn,
     sources: &[SourceId],
     mut also: impl FnMut(usize, i64),
 ) -> Result<Vec<SourceSpread>, QueryError> {
-    let mut sets: Vec<Set> = sources.iter().map(|_| column.set()).collect();
+    let mut sets: Vec<QuantileSet> = sources.iter().map(|_| column.set()).collect();
     let documents = pass(scope, column, sources, |at, value| {
         if let Some(set) = sets.get_mut(at) {
             set.take(value);
             also(at, value);
         }
     })?;
-    sets.iter_mut().for_each(Set::begin);
+    sets.iter_mut().for_each(QuantileSet::begin);
     while sets.iter().any(|set| !set.is_done()) {
         pass(scope, column, sources, |at, value| {
             if let Some(set) = sets.get_mut(at) {
                 set.place(value);
             }
         })?;
-        sets.iter_mut().for_each(Set::narrow);
+        sets.iter_mut().for_each(QuantileSet::narrow);
     }
     let told = sources.iter().zip(&sets).zip(documents);
     told.map(|((source, set), documents)| {
@@ -135,8 +135,8 @@ fn spread(
 /// Calls with every value of a kept document of the sources, and the place of its source; answers how many documents
 /// each source has.
 fn pass(
-    scope: &Scope<'_>,
-    column: &Measured,
+    scope: &StatsScope<'_>,
+    column: &MeasuredColumn,
     sources: &[SourceId],
     mut take: impl FnMut(usize, i64),
 ) -> Result<Vec<u64>, QueryError> {
@@ -146,7 +146,7 @@ fn pass(
         let members = scope.members(block)?;
         let mut places = vec![None; members.len()];
         for ((slot, member), found) in (0..=u16::MAX).zip(&members).zip(&mut places) {
-            if *member == Member::Kept {
+            if *member == ScopeMember::Kept {
                 let source = of.source_of(DocId::at(block, slot))?;
                 *found = sources.iter().position(|other| *other == source);
                 if let Some(count) = found.and_then(|at: usize| documents.get_mut(at)) {

@@ -1,7 +1,7 @@
 //! Counts documents, bytes and tokens by source and language.
 
-use super::scope::{Member, Scope};
-use crate::inspect::groups::Groups;
+use super::scope::{ScopeMember, StatsScope};
+use crate::inspect::groups::DocumentGroups;
 use crate::inspect::snapshots::DocumentCounts;
 use crate::sql::QueryError;
 use model::{ColumnId, DocId, FieldKind, SourceId};
@@ -76,7 +76,7 @@ impl GroupSums {
 type Cells = BTreeMap<(SourceId, Option<i64>), GroupSums>;
 
 /// Counts the documents of a scope.
-pub(super) fn count(scope: &Scope<'_>) -> Result<SourceLanguageCounts, QueryError> {
+pub(super) fn count(scope: &StatsScope<'_>) -> Result<SourceLanguageCounts, QueryError> {
     let view = scope.view;
     let language = language(view);
     let mut is_by_source_alone = language.is_none();
@@ -96,7 +96,7 @@ pub(super) fn count(scope: &Scope<'_>) -> Result<SourceLanguageCounts, QueryErro
     }
     let mut all = GroupSums::default();
     cells.values().for_each(|cell| all.add(cell));
-    let names = language.map(|_| Groups::by(view, &["language".to_owned()])).transpose()?;
+    let names = language.map(|_| DocumentGroups::by(view, &["language".to_owned()])).transpose()?;
     let mut groups = Vec::with_capacity(cells.len());
     for ((source, group), GroupSums([of_all, of_kept])) in &cells {
         let language = match (&names, group) {
@@ -155,9 +155,9 @@ impl Block {
         })
     }
 
-    fn count(&self, members: &[Member], cells: &mut Cells) -> Result<(), QueryError> {
+    fn count(&self, members: &[ScopeMember], cells: &mut Cells) -> Result<(), QueryError> {
         for (slot, member) in (0..=u16::MAX).zip(members) {
-            if *member == Member::Outside {
+            if *member == ScopeMember::Outside {
                 continue;
             }
             let document = DocId::at(self.block, slot);
@@ -165,7 +165,8 @@ impl Block {
             let language = self.languages.as_ref().and_then(|column| column.get(slot));
             let key = (source, language);
             let GroupSums([all, kept]) = cells.entry(key).or_default();
-            for sum in [Some(all), (*member == Member::Kept).then_some(kept)].into_iter().flatten()
+            for sum in
+                [Some(all), (*member == ScopeMember::Kept).then_some(kept)].into_iter().flatten()
             {
                 self.add_to(sum, document)?;
             }

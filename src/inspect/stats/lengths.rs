@@ -1,8 +1,8 @@
 //! Histograms of document lengths by powers of two, before and after dedup.
 
-use super::scope::{Member, Scope};
+use super::scope::{ScopeMember, StatsScope};
 use super::spread;
-use crate::inspect::snapshots::Moment;
+use crate::inspect::snapshots::SnapshotState;
 use crate::sql::DocumentFilter;
 use crate::sql::QueryError;
 use model::ColumnId;
@@ -22,14 +22,14 @@ pub struct LengthStats {
     /// The column of the table `documents`: `bytes`, `chars`, or `tokens_NAME` for each tokenizer.
     pub column: String,
     /// Counts, ascending; the bins without a document at either end are left out.
-    pub bins: Vec<LengthBin>,
+    pub bins: Vec<DocumentLengthBin>,
 }
 
 /// Documents whose length lies between two bounds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
-pub struct LengthBin {
+pub struct DocumentLengthBin {
     /// The least length.
     pub from: u64,
     /// The greatest length.
@@ -46,9 +46,9 @@ pub struct LengthBin {
 /// # Errors
 /// [`QueryError::Store`] when a row cannot be read.
 pub fn lengths(view: &View) -> Result<Vec<LengthStats>, QueryError> {
-    let moment = Moment::named(view, None)?;
+    let moment = SnapshotState::named(view, None)?;
     let all = DocumentFilter::default();
-    let scope = Scope::new(view, &all, &moment)?;
+    let scope = StatsScope::new(view, &all, &moment)?;
     let columns: Vec<(String, ColumnId)> = spread::lengths(view).collect();
     columns
         .into_par_iter()
@@ -56,8 +56,8 @@ pub fn lengths(view: &View) -> Result<Vec<LengthStats>, QueryError> {
         .collect()
 }
 
-fn counted(scope: &Scope<'_>, column: ColumnId) -> Result<Vec<LengthBin>, QueryError> {
-    let mut bins = vec![LengthBin::default(); BINS];
+fn counted(scope: &StatsScope<'_>, column: ColumnId) -> Result<Vec<DocumentLengthBin>, QueryError> {
+    let mut bins = vec![DocumentLengthBin::default(); BINS];
     for (power, bin) in (0_u32..).zip(&mut bins) {
         (bin.from, bin.to) = bounds(power);
     }
@@ -70,11 +70,11 @@ fn counted(scope: &Scope<'_>, column: ColumnId) -> Result<Vec<LengthBin>, QueryE
             else {
                 continue;
             };
-            bin.all += u64::from(*member != Member::Outside);
-            bin.kept += u64::from(*member == Member::Kept);
+            bin.all += u64::from(*member != ScopeMember::Outside);
+            bin.kept += u64::from(*member == ScopeMember::Kept);
         }
     }
-    let any = |bin: &LengthBin| bin.all > 0;
+    let any = |bin: &DocumentLengthBin| bin.all > 0;
     let first = bins.iter().position(any).unwrap_or(bins.len());
     let end = bins.iter().rposition(any).map_or(first, |last| last + 1);
     Ok(part(&bins, first..end).to_vec())

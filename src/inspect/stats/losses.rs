@@ -1,7 +1,7 @@
 //! Counts documents that are not kept, by source and reason.
 
-use super::scope::{Member, Scope};
-use crate::inspect::snapshots::{Moment, Reasons};
+use super::scope::{ScopeMember, StatsScope};
+use crate::inspect::snapshots::{LossReasonReader, SnapshotState};
 use crate::sql::QueryError;
 use model::{DocId, SourceId, Standing};
 use serde::Serialize;
@@ -48,13 +48,13 @@ pub struct LossStats {
 /// Counts the documents of a scope by source and standing; where the moment is a snapshot, by the standing they had
 /// then.
 pub(super) fn losses(
-    scope: &Scope<'_>,
-    moment: &Moment,
+    scope: &StatsScope<'_>,
+    moment: &SnapshotState,
     is_snapshot: bool,
 ) -> Result<Vec<LossStats>, QueryError> {
     let view = scope.view;
     let mut reasons = match is_snapshot {
-        true => Some(Reasons::new(view, moment, DocId(0))?),
+        true => Some(LossReasonReader::new(view, moment, DocId(0))?),
         false => None,
     };
     let mut counts: BTreeMap<SourceId, LossStats> = BTreeMap::new();
@@ -64,10 +64,10 @@ pub(super) fn losses(
         for (slot, member) in (0..=u16::MAX).zip(scope.members(block)?) {
             let document = DocId::at(block, slot);
             let loss = match (member, &mut reasons) {
-                (Member::Outside, _) => continue,
-                (Member::Kept, _) => Some(Standing::Kept),
-                (Member::Lost, Some(reasons)) => reasons.of(document)?.reason,
-                (Member::Lost, None) => standings.of(slot),
+                (ScopeMember::Outside, _) => continue,
+                (ScopeMember::Kept, _) => Some(Standing::Kept),
+                (ScopeMember::Lost, Some(reasons)) => reasons.of(document)?.reason,
+                (ScopeMember::Lost, None) => standings.of(slot),
             };
             counts.entry(sources.source_of(document)?).or_default().count(loss);
         }

@@ -1,6 +1,6 @@
 //! Counts values that are of another type than their declared field, in the documents of a scope.
 
-use super::scope::{Member, Scope};
+use super::scope::{ScopeMember, StatsScope};
 use crate::inspect::misfits::{MisfitExample, merge, of_block};
 use crate::sql::QueryError;
 use serde::Serialize;
@@ -24,7 +24,7 @@ pub struct MisfitStats {
 }
 
 /// The counts of a scope, in the order of the fields.
-pub(super) fn misfits(scope: &Scope<'_>) -> Result<Vec<MisfitStats>, QueryError> {
+pub(super) fn misfits(scope: &StatsScope<'_>) -> Result<Vec<MisfitStats>, QueryError> {
     let fields = scope.view.fields();
     if fields.is_empty() {
         return Ok(Vec::new());
@@ -34,8 +34,8 @@ pub(super) fn misfits(scope: &Scope<'_>) -> Result<Vec<MisfitStats>, QueryError>
         let members = scope.members(block)?;
         let found = of_block(scope.view, fields, block, |document| {
             match members.get(usize::from(document.slot()))? {
-                Member::Outside => None,
-                member => Some(*member == Member::Kept),
+                ScopeMember::Outside => None,
+                member => Some(*member == ScopeMember::Kept),
             }
         });
         merge(&mut counts, found?);

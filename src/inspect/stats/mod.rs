@@ -21,7 +21,7 @@ pub use by_source::{SourceLengths, SourceSpread};
 pub use groups::GroupStats;
 pub(crate) use groups::SourceLanguageCounts;
 pub(crate) use lengths::lengths;
-pub use lengths::{LengthBin, LengthStats};
+pub use lengths::{DocumentLengthBin, LengthStats};
 pub use losses::LossStats;
 pub use misfits::MisfitStats;
 pub(crate) use quality::quality;
@@ -33,12 +33,12 @@ pub(crate) use rejects::reject_reasons;
 pub use rejects::{RejectReasonGroup, RejectStats};
 pub use spread::{ColumnStats, StatsValue};
 
-use super::snapshots::{DocumentCounts, Moment, SnapshotMoment};
+use super::snapshots::{DocumentCounts, SnapshotMoment, SnapshotState};
 use crate::sql::DocumentFilter;
 use crate::sql::QueryError;
 use model::SourceId;
 use roaring::RoaringTreemap;
-use scope::Scope;
+use scope::StatsScope;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use store::View;
@@ -86,8 +86,8 @@ pub struct Stats {
 /// # Errors
 /// [`QueryError`] for a condition, source or snapshot that cannot be used, or when rows cannot be read.
 pub fn stats(view: &View, filter: &DocumentFilter) -> Result<Stats, QueryError> {
-    let moment = Moment::named(view, filter.snapshot.as_deref())?;
-    let scope = Scope::new(view, filter, &moment)?;
+    let moment = SnapshotState::named(view, filter.snapshot.as_deref())?;
+    let scope = StatsScope::new(view, filter, &moment)?;
     let counted = groups::count(&scope)?;
     let largest = largest(view, &counted.groups)?;
     let has_rejects = filter.condition.is_none() && filter.snapshot.is_none();
@@ -118,8 +118,8 @@ pub(crate) fn group_counts(
     view: &View,
     documents: RoaringTreemap,
 ) -> Result<SourceLanguageCounts, QueryError> {
-    let moment = Moment::named(view, None)?;
-    groups::count(&Scope::of(view, documents, &moment))
+    let moment = SnapshotState::named(view, None)?;
+    groups::count(&StatsScope::of(view, documents, &moment))
 }
 
 /// The sources with most kept documents, most first.

@@ -1,6 +1,6 @@
 //! The scope of a report: which documents of each block are examined, and which of these are kept.
 
-use crate::inspect::snapshots::Moment;
+use crate::inspect::snapshots::SnapshotState;
 use crate::sql::DocumentFilter;
 use crate::sql::QueryError;
 use crate::sql::select_with;
@@ -11,7 +11,7 @@ use store::{View, system_fields};
 
 /// The part that a document of a block has in the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Member {
+pub(super) enum ScopeMember {
     /// Not examined.
     Outside,
     /// Examined, and not kept.
@@ -20,7 +20,7 @@ pub(super) enum Member {
 }
 
 /// The documents of a moment for which a condition is true and that are of a source.
-pub(super) struct Scope<'a> {
+pub(super) struct StatsScope<'a> {
     pub(super) view: &'a View,
     /// All ids are below this.
     documents: u64,
@@ -29,11 +29,11 @@ pub(super) struct Scope<'a> {
     source: Option<TermId>,
 }
 
-impl<'a> Scope<'a> {
+impl<'a> StatsScope<'a> {
     pub(super) fn new(
         view: &'a View,
         filter: &DocumentFilter,
-        moment: &'a Moment,
+        moment: &'a SnapshotState,
     ) -> Result<Self, QueryError> {
         let source = match &filter.source {
             None => None,
@@ -50,7 +50,11 @@ impl<'a> Scope<'a> {
     }
 
     /// These documents alone.
-    pub(super) const fn of(view: &'a View, documents: RoaringTreemap, moment: &'a Moment) -> Self {
+    pub(super) const fn of(
+        view: &'a View,
+        documents: RoaringTreemap,
+        moment: &'a SnapshotState,
+    ) -> Self {
         Self {
             view,
             documents: moment.told.documents,
@@ -66,11 +70,11 @@ impl<'a> Scope<'a> {
     }
 
     /// The part of each document of a block, by slot.
-    pub(super) fn members(&self, block: u64) -> Result<Vec<Member>, QueryError> {
+    pub(super) fn members(&self, block: u64) -> Result<Vec<ScopeMember>, QueryError> {
         let ids = block * BLOCK_SIZE..self.documents.min((block + 1) * BLOCK_SIZE);
         let len = usize::try_from(ids.end.saturating_sub(ids.start)).unwrap_or(0);
         let all = self.selected.is_none() && self.source.is_none();
-        let mut members = vec![if all { Member::Lost } else { Member::Outside }; len];
+        let mut members = vec![if all { ScopeMember::Lost } else { ScopeMember::Outside }; len];
         let mut mark = |slot: usize, member| {
             if let Some(place) = members.get_mut(slot) {
                 *place = member;
@@ -83,22 +87,22 @@ impl<'a> Scope<'a> {
         match (&self.selected, &of_source) {
             (None, None) => {}
             (None, Some(of_source)) => {
-                of_source.iter().for_each(|slot| mark(slot as usize, Member::Lost));
+                of_source.iter().for_each(|slot| mark(slot as usize, ScopeMember::Lost));
             }
             (Some(selected), of_source) => {
                 let is_of = |slot: u16| {
                     of_source.as_ref().is_none_or(|slots| slots.contains(u32::from(slot)))
                 };
                 for document in within(selected, &ids).filter(|document| is_of(document.slot())) {
-                    mark(usize::from(document.slot()), Member::Lost);
+                    mark(usize::from(document.slot()), ScopeMember::Lost);
                 }
             }
         }
         for document in within(self.kept, &ids) {
             if let Some(place) = members.get_mut(usize::from(document.slot()))
-                && *place == Member::Lost
+                && *place == ScopeMember::Lost
             {
-                *place = Member::Kept;
+                *place = ScopeMember::Kept;
             }
         }
         Ok(members)

@@ -4,7 +4,7 @@
 //! with the quantile's rank is the next range, until the range is one value. That takes one to four passes over the
 //! blocks of the column, with at most ten ranges counted at a time.
 
-use super::scope::{Member, Scope};
+use super::scope::{ScopeMember, StatsScope};
 use crate::sql::QueryError;
 use model::{ColumnId, FieldKind, shown_timestamp, unsortable_float};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
@@ -87,7 +87,7 @@ pub struct ColumnStats {
 }
 
 /// A column whose spread is measured.
-pub(super) struct Measured {
+pub(super) struct MeasuredColumn {
     name: String,
     pub(super) column: ColumnId,
     kind: FieldKind,
@@ -104,20 +104,20 @@ pub(super) fn lengths(view: &View) -> impl Iterator<Item = (String, ColumnId)> {
 }
 
 /// The columns to measure: lengths, then declared numbers.
-pub(super) fn measured(view: &View) -> Vec<Measured> {
-    let int = |(name, column)| Measured { name, column, kind: FieldKind::Int };
-    let mut columns: Vec<Measured> = lengths(view).map(int).collect();
+pub(super) fn measured(view: &View) -> Vec<MeasuredColumn> {
+    let int = |(name, column)| MeasuredColumn { name, column, kind: FieldKind::Int };
+    let mut columns: Vec<MeasuredColumn> = lengths(view).map(int).collect();
     for field in view.fields() {
         if matches!(field.kind, FieldKind::Int | FieldKind::Float | FieldKind::Timestamp) {
             let (name, column) = (field.name.clone(), system_fields::column_of(field.id));
-            columns.push(Measured { name, column, kind: field.kind });
+            columns.push(MeasuredColumn { name, column, kind: field.kind });
         }
     }
     columns
 }
 
 /// The spread of lengths and declared numbers in a scope: for each column first of all documents, then of kept ones.
-pub(super) fn columns(scope: &Scope<'_>) -> Result<Vec<ColumnStats>, QueryError> {
+pub(super) fn columns(scope: &StatsScope<'_>) -> Result<Vec<ColumnStats>, QueryError> {
     let measured: Vec<[ColumnStats; 2]> = measured(scope.view)
         .into_par_iter()
         .map(|column| column.measure(scope))
@@ -125,20 +125,20 @@ pub(super) fn columns(scope: &Scope<'_>) -> Result<Vec<ColumnStats>, QueryError>
     Ok(measured.into_iter().flatten().collect())
 }
 
-impl Measured {
+impl MeasuredColumn {
     /// An empty set of this column's values.
-    pub(super) fn set(&self) -> Set {
-        Set::new(self.kind)
+    pub(super) fn set(&self) -> QuantileSet {
+        QuantileSet::new(self.kind)
     }
 
-    fn measure(&self, scope: &Scope<'_>) -> Result<[ColumnStats; 2], QueryError> {
-        let mut sets = [Set::new(self.kind), Set::new(self.kind)];
+    fn measure(&self, scope: &StatsScope<'_>) -> Result<[ColumnStats; 2], QueryError> {
+        let mut sets = [QuantileSet::new(self.kind), QuantileSet::new(self.kind)];
         // Bounds and sums first; then ranges are counted until every quantile is known.
-        let documents = self.pass(scope, &mut sets, Set::take)?;
-        sets.iter_mut().for_each(Set::begin);
+        let documents = self.pass(scope, &mut sets, QuantileSet::take)?;
+        sets.iter_mut().for_each(QuantileSet::begin);
         while sets.iter().any(|set| !set.is_done()) {
-            self.pass(scope, &mut sets, Set::place)?;
-            sets.iter_mut().for_each(Set::narrow);
+            self.pass(scope, &mut sets, QuantileSet::place)?;
+            sets.iter_mut().for_each(QuantileSet::narrow);
         }
         let [all, kept] = sets;
         let [of_all, of_kept] = documents;
@@ -148,22 +148,24 @@ impl Measured {
     /// Gives every value to its sets: all documents, and kept ones. Answers how many documents each has.
     fn pass(
         &self,
-        scope: &Scope<'_>,
-        sets: &mut [Set; 2],
-        take: impl Fn(&mut Set, i64),
+        scope: &StatsScope<'_>,
+        sets: &mut [QuantileSet; 2],
+        take: impl Fn(&mut QuantileSet, i64),
     ) -> Result<[u64; 2], QueryError> {
         let [all, kept] = sets;
         let mut documents = [0, 0];
         for block in scope.blocks() {
             let members = scope.members(block)?;
             let [of_all, of_kept] = &mut documents;
-            *of_all += members.iter().filter(|member| **member != Member::Outside).count() as u64;
-            *of_kept += members.iter().filter(|member| **member == Member::Kept).count() as u64;
+            *of_all +=
+                members.iter().filter(|member| **member != ScopeMember::Outside).count() as u64;
+            *of_kept +=
+                members.iter().filter(|member| **member == ScopeMember::Kept).count() as u64;
             for (slot, value) in scope.view.column_block(self.column, block)?.iter() {
                 match members.get(usize::from(slot)) {
-                    None | Some(Member::Outside) => {}
-                    Some(Member::Lost) => take(all, value),
-                    Some(Member::Kept) => {
+                    None | Some(ScopeMember::Outside) => {}
+                    Some(ScopeMember::Lost) => take(all, value),
+                    Some(ScopeMember::Kept) => {
                         take(all, value);
                         take(kept, value);
                     }
@@ -173,7 +175,7 @@ impl Measured {
         Ok(documents)
     }
 
-    pub(super) fn told(&self, set: &Set, documents: u64, of_kept: bool) -> ColumnStats {
+    pub(super) fn told(&self, set: &QuantileSet, documents: u64, of_kept: bool) -> ColumnStats {
         let value = |value: i64| match self.kind {
             FieldKind::Float => StatsValue::Float(unsortable_float(value)),
             FieldKind::Timestamp => StatsValue::Timestamp(value),
@@ -206,7 +208,7 @@ impl Measured {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Target {
+struct QuantileTarget {
     /// The least number of values in the range that do not exceed the quantile.
     rank: u64,
     /// The range of the quantile, both ends included.
@@ -214,7 +216,7 @@ struct Target {
     high: i64,
 }
 
-struct Counted {
+struct QuantileBins {
     low: i64,
     high: i64,
     /// How many integers a bin covers.
@@ -223,24 +225,24 @@ struct Counted {
 }
 
 /// The values of some documents as the store keeps them: floats as integers of the same order.
-pub(super) struct Set {
+pub(super) struct QuantileSet {
     kind: FieldKind,
     count: u64,
     low: i64,
     high: i64,
     /// The sum: exact for integers; for floats with the rounding errors kept.
     whole: i128,
-    sum: Compensated,
+    sum: CompensatedSum,
     mean: f64,
     /// The sum of squared differences from the mean.
-    squares: Compensated,
+    squares: CompensatedSum,
     /// Whether a pass has summed the squares.
     is_summed: bool,
-    targets: Vec<Target>,
-    counted: Vec<Counted>,
+    targets: Vec<QuantileTarget>,
+    counted: Vec<QuantileBins>,
 }
 
-impl Set {
+impl QuantileSet {
     fn new(kind: FieldKind) -> Self {
         Self {
             kind,
@@ -248,9 +250,9 @@ impl Set {
             low: i64::MAX,
             high: i64::MIN,
             whole: 0,
-            sum: Compensated::default(),
+            sum: CompensatedSum::default(),
             mean: 0.0,
-            squares: Compensated::default(),
+            squares: CompensatedSum::default(),
             is_summed: false,
             targets: Vec::new(),
             counted: Vec::new(),
@@ -282,7 +284,8 @@ impl Set {
             u64::try_from(rank).unwrap_or(u64::MAX).max(1)
         };
         let (low, high) = (self.low, self.high);
-        self.targets = PERCENTS.map(|percent| Target { rank: rank(percent), low, high }).to_vec();
+        self.targets =
+            PERCENTS.map(|percent| QuantileTarget { rank: rank(percent), low, high }).to_vec();
         self.count_next();
         let sum = if self.kind == FieldKind::Float { self.sum.total() } else { self.whole as f64 };
         self.mean = sum / self.count as f64;
@@ -334,7 +337,7 @@ impl Set {
     /// Makes the next ranges to count, each once: those of quantiles that are not single values yet.
     fn count_next(&mut self) {
         self.counted.clear();
-        for Target { low, high, .. } in &self.targets {
+        for QuantileTarget { low, high, .. } in &self.targets {
             let is_counted = self.counted.iter().any(|it| (it.low, it.high) == (*low, *high));
             if low == high || is_counted {
                 continue;
@@ -342,7 +345,7 @@ impl Set {
             let span = high.wrapping_sub(*low).cast_unsigned();
             let width = span / BINS + 1;
             let bins = usize::try_from(span / width + 1).unwrap_or(0);
-            self.counted.push(Counted { low: *low, high: *high, width, bins: vec![0; bins] });
+            self.counted.push(QuantileBins { low: *low, high: *high, width, bins: vec![0; bins] });
         }
     }
 
@@ -353,12 +356,12 @@ impl Set {
 
 /// A sum of floats in the order given, with rounding errors kept aside.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Compensated {
+pub(super) struct CompensatedSum {
     sum: f64,
     lost: f64,
 }
 
-impl Compensated {
+impl CompensatedSum {
     pub(super) fn add(&mut self, value: f64) {
         let sum = self.sum + value;
         self.lost += if self.sum.abs() >= value.abs() {
@@ -381,8 +384,8 @@ mod tests {
     use proptest::prelude::*;
 
     /// The quantiles that the passes find in `values`.
-    fn found(kind: FieldKind, values: &[i64]) -> Set {
-        let mut set = Set::new(kind);
+    fn found(kind: FieldKind, values: &[i64]) -> QuantileSet {
+        let mut set = QuantileSet::new(kind);
         values.iter().for_each(|value| set.take(*value));
         set.begin();
         let mut passes = 1;

@@ -1,8 +1,8 @@
 //! Reads columns of `documents` for given ids, without the engine.
 
-use super::columns::Filler;
+use super::columns::ColumnReader;
 use super::filter::StoredBlock;
-use super::schema::{Content, DocumentColumn, DocumentColumns, declared_source};
+use super::schema::{ColumnSource, DocumentColumn, DocumentColumns, declared_source};
 use crate::sql::error::QueryError;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
@@ -11,13 +11,13 @@ use std::sync::Arc;
 use store::View;
 
 /// Some columns of `documents`.
-pub struct DocumentRows {
+pub struct DocumentBatchReader {
     wanted: Arc<[DocumentColumn]>,
     /// Types of the columns as they are read.
     read: SchemaRef,
 }
 
-impl DocumentRows {
+impl DocumentBatchReader {
     /// The columns with these names, in their order.
     ///
     /// # Errors
@@ -55,7 +55,7 @@ impl DocumentRows {
             return Ok(RecordBatch::new_empty(Arc::clone(&self.read)));
         };
         let read = Arc::clone(&self.read);
-        let mut filler = Filler::new(view, &self.wanted, read, documents.len())?;
+        let mut filler = ColumnReader::new(view, &self.wanted, read, documents.len())?;
         let open = filler.open(StoredBlock::new(view, first.block()))?;
         let slots: Vec<u16> = documents.iter().map(|document| document.slot()).collect();
         filler.batch(&open, &slots)
@@ -66,7 +66,7 @@ impl DocumentRows {
 #[must_use]
 pub fn keyword_field(view: &View, name: &str) -> Option<FieldId> {
     match DocumentColumns::of(view).named(name)?.source {
-        Content::Keyword(field) => Some(field),
+        ColumnSource::Keyword(field) => Some(field),
         _ => None,
     }
 }

@@ -1,12 +1,12 @@
 //! Fills the projected columns of `documents` for some documents of one block.
 
-use super::filter::{Block, StoredBlock};
-use super::relations::{ClusterSizeCache, Relation};
-use super::schema::{Content, DocumentColumn};
-use crate::sql::engine::limits::Limits;
+use super::filter::{IndexBlock, StoredBlock};
+use super::relations::{ClusterRelation, ClusterSizeCache};
+use super::schema::{ColumnSource, DocumentColumn};
+use crate::sql::engine::limits::QueryLimits;
 use crate::sql::error::QueryError;
 use crate::sql::evidence::verdicts;
-use crate::sql::keys::Keys;
+use crate::sql::keys::KeyFormatter;
 use arrow::array::{
     ArrayRef, ArrowPrimitiveType, BooleanArray, BooleanBuilder, Float64Array, Int64Array,
     PrimitiveArray, PrimitiveBuilder, StringArray, StringViewBuilder, UInt64Array,
@@ -27,14 +27,14 @@ const REMEMBERED: usize = 1 << 16;
 const REMEMBERED_BYTES: usize = 1024;
 
 /// Fills batches of one partition.
-pub(crate) struct Filler<'a> {
+pub(crate) struct ColumnReader<'a> {
     view: &'a View,
     wanted: &'a [DocumentColumn],
     schema: SchemaRef,
     standings: Vec<(Standing, TermId)>,
     /// The term of documents whose decision left candidates out, if there ever was one.
     crowded: Option<TermId>,
-    keys: Keys,
+    keys: KeyFormatter,
     values: HashMap<TermId, Arc<str>>,
     sizes: ClusterSizeCache,
     /// Rows of a batch, at most. The engine would slice larger batches, and count for each slice what the whole batch
@@ -47,13 +47,13 @@ pub(crate) struct Filler<'a> {
 }
 
 /// A block, and what its batches share.
-pub(crate) struct OpenBlock<'a> {
+pub(crate) struct ScanBlock<'a> {
     pub(crate) block: StoredBlock<'a>,
     /// Empty when no column needs standings.
     pub(crate) standings: Vec<(Standing, RoaringBitmap)>,
 }
 
-impl<'a> Filler<'a> {
+impl<'a> ColumnReader<'a> {
     pub(crate) fn new(
         view: &'a View,
         wanted: &'a [DocumentColumn],
@@ -68,9 +68,10 @@ impl<'a> Filler<'a> {
         }
         let crowded =
             view.term(system_fields::CROWDED, &system_fields::crowded_value(view.generation()))?;
-        let limits = Limits::of(view);
+        let limits = QueryLimits::of(view);
         let text_bytes = limits.texts as u64;
-        let (keys, values, sizes) = (Keys::default(), HashMap::new(), ClusterSizeCache::default());
+        let (keys, values, sizes) =
+            (KeyFormatter::default(), HashMap::new(), ClusterSizeCache::default());
         let by_standing = needs_standings(wanted);
         Ok(Self {
             view,
@@ -93,25 +94,25 @@ impl<'a> Filler<'a> {
         self
     }
 
-    fn wants(&self, test: impl Fn(Content) -> bool) -> bool {
+    fn wants(&self, test: impl Fn(ColumnSource) -> bool) -> bool {
         self.wanted.iter().any(|column| test(column.source))
     }
 
     /// Reads what the batches of a block share.
-    pub(crate) fn open(&self, block: StoredBlock<'a>) -> Result<OpenBlock<'a>, QueryError> {
+    pub(crate) fn open(&self, block: StoredBlock<'a>) -> Result<ScanBlock<'a>, QueryError> {
         let mut standings = Vec::new();
         if self.by_standing {
             for (standing, term) in &self.standings {
                 standings.push((*standing, block.posting(*term)?));
             }
         }
-        Ok(OpenBlock { block, standings })
+        Ok(ScanBlock { block, standings })
     }
 
     /// How many of `slots` the next batch takes: bounded in rows, and in bytes of text.
-    pub(crate) fn take(&self, open: &OpenBlock<'_>, slots: &[u16]) -> Result<usize, QueryError> {
+    pub(crate) fn take(&self, open: &ScanBlock<'_>, slots: &[u16]) -> Result<usize, QueryError> {
         let rows = self.rows.min(slots.len());
-        if !self.wants(|source| source == Content::Text) {
+        if !self.wants(|source| source == ColumnSource::Text) {
             return Ok(rows);
         }
         let bytes = open.block.column(system_fields::BYTES)?;
@@ -130,10 +131,10 @@ impl<'a> Filler<'a> {
     /// The batch of `slots`, ascending.
     pub(crate) fn batch(
         &mut self,
-        open: &OpenBlock<'a>,
+        open: &ScanBlock<'a>,
         slots: &[u16],
     ) -> Result<RecordBatch, QueryError> {
-        let rows = Rows {
+        let rows = ScanRows {
             open,
             slots,
             headers: self.headers(open, slots)?,
@@ -142,7 +143,7 @@ impl<'a> Filler<'a> {
         let mut arrays = Vec::with_capacity(self.wanted.len());
         for column in self.wanted {
             arrays.push(match column.source {
-                Content::ContaminatedBy => self.contaminated_by(&rows, column)?,
+                ColumnSource::ContaminatedBy => self.contaminated_by(&rows, column)?,
                 source => self.array(&rows, source)?,
             });
         }
@@ -153,11 +154,11 @@ impl<'a> Filler<'a> {
 
     fn headers(
         &self,
-        open: &OpenBlock<'_>,
+        open: &ScanBlock<'_>,
         slots: &[u16],
     ) -> Result<Vec<DocumentRecord>, QueryError> {
         let mut headers = Vec::new();
-        if !self.wants(|source| matches!(source, Content::Key | Content::Text)) {
+        if !self.wants(|source| matches!(source, ColumnSource::Key | ColumnSource::Text)) {
             return Ok(headers);
         }
         let (Some(first), Some(last)) = (slots.first(), slots.last()) else { return Ok(headers) };
@@ -180,78 +181,91 @@ impl<'a> Filler<'a> {
         Ok(headers)
     }
 
-    fn relations(&self, open: &OpenBlock<'_>, slots: &[u16]) -> Result<Vec<Relation>, QueryError> {
+    fn relations(
+        &self,
+        open: &ScanBlock<'_>,
+        slots: &[u16],
+    ) -> Result<Vec<ClusterRelation>, QueryError> {
         if !self.wants(is_relation) {
             return Ok(Vec::new());
         }
         let relation = |slot: &u16| match open.standing(*slot) {
-            Some(standing) => Relation::of(self.view, open.block.document(*slot), standing),
-            None => Ok(Relation::default()),
+            Some(standing) => ClusterRelation::of(self.view, open.block.document(*slot), standing),
+            None => Ok(ClusterRelation::default()),
         };
         slots.iter().map(relation).collect()
     }
 
-    fn array(&mut self, rows: &Rows<'_, '_>, source: Content) -> Result<ArrayRef, QueryError> {
+    fn array(
+        &mut self,
+        rows: &ScanRows<'_, '_>,
+        source: ColumnSource,
+    ) -> Result<ArrayRef, QueryError> {
         let open = rows.open;
         let slots = rows.slots.iter();
         Ok(match source {
-            Content::Id => Arc::new(UInt64Array::from_iter_values(
+            ColumnSource::Id => Arc::new(UInt64Array::from_iter_values(
                 slots.map(|slot| open.block.document(*slot).0),
             )),
-            Content::Integer { column, unsigned: true, .. } => {
+            ColumnSource::Integer { column, unsigned: true, .. } => {
                 Arc::new(stored::<UInt64Type>(rows, column, |value| u64::try_from(value).ok())?)
             }
-            Content::Integer { column, .. } => Arc::new(stored::<Int64Type>(rows, column, Some)?),
-            Content::Float(column) => {
+            ColumnSource::Integer { column, .. } => {
+                Arc::new(stored::<Int64Type>(rows, column, Some)?)
+            }
+            ColumnSource::Float(column) => {
                 let float = |value| Some(unsortable_float(value));
                 Arc::new(stored::<Float64Type>(rows, column, float)?)
             }
-            Content::Bool(column) => {
+            ColumnSource::Bool(column) => {
                 let mut truths = BooleanBuilder::with_capacity(rows.slots.len());
                 rows.values(column, |value| truths.append_option(value.map(|value| value != 0)))?;
                 Arc::new(truths.finish())
             }
-            Content::Timestamp(column) => {
+            ColumnSource::Timestamp(column) => {
                 Arc::new(stored::<TimestampMicrosecondType>(rows, column, Some)?)
             }
-            Content::SourceName => self.source_names(rows)?,
-            Content::Keyword(field) => self.keywords(rows, field)?,
-            Content::Kept => {
+            ColumnSource::SourceName => self.source_names(rows)?,
+            ColumnSource::Keyword(field) => self.keywords(rows, field)?,
+            ColumnSource::Kept => {
                 let kept = |slot: &u16| open.standing(*slot) == Some(Standing::Kept);
                 Arc::new(slots.map(|slot| Some(kept(slot))).collect::<BooleanArray>())
             }
-            Content::Crowded => self.crowded(rows)?,
-            Content::Standing => {
+            ColumnSource::Crowded => self.crowded(rows)?,
+            ColumnSource::Standing => {
                 let name = |slot: &u16| open.standing(*slot).map(Standing::name);
                 Arc::new(slots.map(name).collect::<StringArray>())
             }
-            Content::DuplicateOf => {
-                let witness = |relation: &Relation| relation.duplicate.map(|found| found.witness.0);
+            ColumnSource::DuplicateOf => {
+                let witness =
+                    |relation: &ClusterRelation| relation.duplicate.map(|found| found.witness.0);
                 Arc::new(rows.relations.iter().map(witness).collect::<UInt64Array>())
             }
-            Content::Jaccard => {
-                let jaccard = |relation: &Relation| relation.duplicate.map(|found| found.jaccard());
+            ColumnSource::Jaccard => {
+                let jaccard =
+                    |relation: &ClusterRelation| relation.duplicate.map(|found| found.jaccard());
                 Arc::new(rows.relations.iter().map(jaccard).collect::<Float64Array>())
             }
-            Content::Cluster => {
-                let cluster = |relation: &Relation| relation.cluster.map(|cluster| cluster.0);
+            ColumnSource::Cluster => {
+                let cluster =
+                    |relation: &ClusterRelation| relation.cluster.map(|cluster| cluster.0);
                 Arc::new(rows.relations.iter().map(cluster).collect::<UInt64Array>())
             }
-            Content::ClusterSize => self.cluster_sizes(rows)?,
-            Content::Key => {
+            ColumnSource::ClusterSize => self.cluster_sizes(rows)?,
+            ColumnSource::Key => {
                 let documents = rows.slots.iter().map(|slot| rows.open.block.document(*slot));
                 let shown = |(id, header)| self.keys.shown(self.view, id, header);
                 let keys: Result<Vec<String>, QueryError> =
                     documents.zip(&rows.headers).map(shown).collect();
                 Arc::new(StringArray::from(keys?))
             }
-            Content::ContaminatedBy => Arc::new(StringArray::new_null(rows.slots.len())),
-            Content::Text => self.texts(rows)?,
-            Content::Meta => self.metadata(rows)?,
+            ColumnSource::ContaminatedBy => Arc::new(StringArray::new_null(rows.slots.len())),
+            ColumnSource::Text => self.texts(rows)?,
+            ColumnSource::Meta => self.metadata(rows)?,
         })
     }
 
-    fn crowded(&self, rows: &Rows<'_, '_>) -> Result<ArrayRef, QueryError> {
+    fn crowded(&self, rows: &ScanRows<'_, '_>) -> Result<ArrayRef, QueryError> {
         let crowded = match self.crowded {
             Some(term) => rows.open.block.posting(term)?,
             None => RoaringBitmap::new(),
@@ -263,7 +277,7 @@ impl<'a> Filler<'a> {
     /// The first caller finds the verdicts of all documents; the other columns of the table share them.
     fn contaminated_by(
         &self,
-        rows: &Rows<'_, '_>,
+        rows: &ScanRows<'_, '_>,
         column: &DocumentColumn,
     ) -> Result<ArrayRef, QueryError> {
         let found = match column.shared.get() {
@@ -282,9 +296,9 @@ impl<'a> Filler<'a> {
         Ok(Arc::new(rows.slots.iter().map(names).collect::<StringArray>()))
     }
 
-    fn cluster_sizes(&mut self, rows: &Rows<'_, '_>) -> Result<ArrayRef, QueryError> {
+    fn cluster_sizes(&mut self, rows: &ScanRows<'_, '_>) -> Result<ArrayRef, QueryError> {
         let (view, sizes) = (self.view, &mut self.sizes);
-        let size = |relation: &Relation| {
+        let size = |relation: &ClusterRelation| {
             let members = |cluster| move || Ok(view.members(cluster)?.len());
             relation.cluster.map(|cluster| sizes.of(cluster, members(cluster))).transpose()
         };
@@ -292,7 +306,7 @@ impl<'a> Filler<'a> {
         Ok(Arc::new(sizes?))
     }
 
-    fn texts(&self, rows: &Rows<'_, '_>) -> Result<ArrayRef, QueryError> {
+    fn texts(&self, rows: &ScanRows<'_, '_>) -> Result<ArrayRef, QueryError> {
         let mut texts = StringViewBuilder::with_capacity(rows.slots.len());
         for (slot, header) in rows.slots.iter().zip(&rows.headers) {
             let owner = header.text_owner(rows.open.block.document(*slot));
@@ -301,7 +315,7 @@ impl<'a> Filler<'a> {
         Ok(Arc::new(texts.finish()))
     }
 
-    fn metadata(&self, rows: &Rows<'_, '_>) -> Result<ArrayRef, QueryError> {
+    fn metadata(&self, rows: &ScanRows<'_, '_>) -> Result<ArrayRef, QueryError> {
         let mut objects = StringViewBuilder::with_capacity(rows.slots.len());
         for slot in rows.slots {
             append(&mut objects, &self.view.metadata(rows.open.block.document(*slot))?)?;
@@ -309,7 +323,7 @@ impl<'a> Filler<'a> {
         Ok(Arc::new(objects.finish()))
     }
 
-    fn source_names(&self, rows: &Rows<'_, '_>) -> Result<ArrayRef, QueryError> {
+    fn source_names(&self, rows: &ScanRows<'_, '_>) -> Result<ArrayRef, QueryError> {
         let mut names = Vec::with_capacity(rows.slots.len());
         rows.values(system_fields::SOURCE_OF, |source| {
             let source = source.and_then(|id| u32::try_from(id).ok());
@@ -318,7 +332,11 @@ impl<'a> Filler<'a> {
         Ok(Arc::new(names.into_iter().collect::<Result<StringArray, StoreError>>()?))
     }
 
-    fn keywords(&mut self, rows: &Rows<'_, '_>, field: FieldId) -> Result<ArrayRef, QueryError> {
+    fn keywords(
+        &mut self,
+        rows: &ScanRows<'_, '_>,
+        field: FieldId,
+    ) -> Result<ArrayRef, QueryError> {
         let column: ColumnId = system_fields::column_of(field);
         let terms = rows.open.block.column(column)?;
         let terms = terms.values()?.unwrap_or_default();
@@ -364,7 +382,7 @@ pub(crate) fn strings(values: &[Option<Arc<str>>]) -> Result<StringArray, QueryE
 
 /// An array of the values of a stored column, each converted by `of`.
 fn stored<T: ArrowPrimitiveType>(
-    rows: &Rows<'_, '_>,
+    rows: &ScanRows<'_, '_>,
     column: ColumnId,
     of: impl Fn(i64) -> Option<T::Native>,
 ) -> Result<PrimitiveArray<T>, QueryError> {
@@ -374,16 +392,16 @@ fn stored<T: ArrowPrimitiveType>(
 }
 
 /// The documents of one batch, and what several columns need of them.
-struct Rows<'r, 'a> {
-    open: &'r OpenBlock<'a>,
+struct ScanRows<'r, 'a> {
+    open: &'r ScanBlock<'a>,
     slots: &'r [u16],
     /// Empty when no column needs headers.
     headers: Vec<DocumentRecord>,
     /// Empty when no column needs relations.
-    relations: Vec<Relation>,
+    relations: Vec<ClusterRelation>,
 }
 
-impl Rows<'_, '_> {
+impl ScanRows<'_, '_> {
     /// Calls `each` with every row's value of a stored column.
     fn values(&self, column: ColumnId, each: impl FnMut(Option<i64>)) -> Result<(), QueryError> {
         let stored = self.open.block.column(column)?;
@@ -392,7 +410,7 @@ impl Rows<'_, '_> {
     }
 }
 
-impl OpenBlock<'_> {
+impl ScanBlock<'_> {
     fn standing(&self, slot: u16) -> Option<Standing> {
         let found = self.standings.iter().find(|(_, slots)| slots.contains(slot.into()));
         found.map(|(standing, _)| *standing)
@@ -400,14 +418,19 @@ impl OpenBlock<'_> {
 }
 
 fn needs_standings(columns: &[DocumentColumn]) -> bool {
-    let needs = |source| matches!(source, Content::Kept | Content::Standing) || is_relation(source);
+    let needs = |source| {
+        matches!(source, ColumnSource::Kept | ColumnSource::Standing) || is_relation(source)
+    };
     columns.iter().any(|column| needs(column.source))
 }
 
-const fn is_relation(source: Content) -> bool {
+const fn is_relation(source: ColumnSource) -> bool {
     matches!(
         source,
-        Content::DuplicateOf | Content::Jaccard | Content::Cluster | Content::ClusterSize
+        ColumnSource::DuplicateOf
+            | ColumnSource::Jaccard
+            | ColumnSource::Cluster
+            | ColumnSource::ClusterSize
     )
 }
 

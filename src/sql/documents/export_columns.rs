@@ -1,7 +1,7 @@
 //! Reads tables of documents given by id: columns of `documents`, or pairs of duplicates.
 
-use super::by_id::DocumentRows;
-use super::pair_columns::PairColumns;
+use super::by_id::DocumentBatchReader;
+use super::pair_columns::PairBatchReader;
 use crate::sql::error::QueryError;
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
@@ -9,21 +9,21 @@ use model::DocId;
 use store::View;
 
 /// A table that is read one range of ids at a time, by any number of threads.
-pub struct DocumentTable(Told);
+pub struct ExportColumns(Told);
 
 enum Told {
-    Document(DocumentRows),
+    Document(DocumentBatchReader),
     /// A removed document beside its witness.
-    Pair(PairColumns),
+    Pair(PairBatchReader),
 }
 
-impl DocumentTable {
+impl ExportColumns {
     /// The columns of `documents` with these names, in their order.
     ///
     /// # Errors
     /// [`QueryError::NoDocumentColumn`].
     pub fn of_documents(view: &View, names: &[String]) -> Result<Self, QueryError> {
-        Ok(Self(Told::Document(DocumentRows::named(view, names)?)))
+        Ok(Self(Told::Document(DocumentBatchReader::named(view, names)?)))
     }
 
     /// Removed documents beside their witnesses: some columns of the pairs that `corpusdb duplicates --list` lists,
@@ -32,7 +32,7 @@ impl DocumentTable {
     /// # Errors
     /// [`QueryError::NoDocumentColumn`].
     pub fn of_pairs(names: Option<&[String]>) -> Result<Self, QueryError> {
-        Ok(Self(Told::Pair(PairColumns::named(names)?)))
+        Ok(Self(Told::Pair(PairBatchReader::named(names)?)))
     }
 
     /// Names and types of the columns as files have them.

@@ -2,7 +2,7 @@
 //!
 //! Ranges of numbers are compared in the width in which a block stores them; a key is looked up, not scanned for.
 
-use super::intervals::Ranges;
+use super::intervals::IntervalSet;
 use super::predicate::Predicate;
 use crate::sql::error::QueryError;
 use crate::sql::keys::find_keys;
@@ -20,7 +20,7 @@ use store::{NumberBlockHandle, NumberBlockRef, StoreError, View};
 const SPARSE: u64 = 8;
 
 /// The indexes of one block. A trait, so that laws are tested without a database.
-pub(crate) trait Block {
+pub(crate) trait IndexBlock {
     /// The documents of the block, as ids.
     fn documents(&self) -> Range<u64>;
     /// Slots that have a term.
@@ -69,7 +69,7 @@ impl<'a> StoredBlock<'a> {
     }
 }
 
-impl Block for StoredBlock<'_> {
+impl IndexBlock for StoredBlock<'_> {
     fn documents(&self) -> Range<u64> {
         let start = self.number * BLOCK_SIZE;
         start..self.view.documents().min(start + BLOCK_SIZE).max(start)
@@ -90,19 +90,19 @@ impl Block for StoredBlock<'_> {
 
 /// A predicate whose values have been looked up in the term dictionary.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Test {
+pub(crate) enum ResolvedPredicate {
     All,
     Nothing,
     /// Cheapest part first.
-    And(Vec<Test>),
-    Or(Vec<Test>),
-    NotTrue(Box<Test>),
-    Id(Ranges),
+    And(Vec<ResolvedPredicate>),
+    Or(Vec<ResolvedPredicate>),
+    NotTrue(Box<ResolvedPredicate>),
+    Id(IntervalSet),
     /// One of these documents.
     Within(Arc<RoaringTreemap>),
     Number {
         column: ColumnId,
-        within: Ranges,
+        within: IntervalSet,
     },
     Terms(Vec<TermId>),
     /// Has a value, and none of these; without a column, every document has a value.
@@ -116,9 +116,9 @@ pub(crate) enum Test {
     },
 }
 
-impl Test {
+impl ResolvedPredicate {
     /// Looks the predicate's values up in a view.
-    pub(crate) fn in_view(predicate: &Predicate, view: &View) -> Result<Self, QueryError> {
+    pub(crate) fn resolve(predicate: &Predicate, view: &View) -> Result<Self, QueryError> {
         Ok(match predicate {
             Predicate::All => Self::All,
             Predicate::Nothing => Self::Nothing,
@@ -128,15 +128,15 @@ impl Test {
                 Self::And(parts)
             }
             Predicate::Or(parts) => Self::Or(Self::all_in_view(parts, view)?),
-            Predicate::NotTrue(inner) => Self::NotTrue(Box::new(Self::in_view(inner, view)?)),
+            Predicate::NotTrue(inner) => Self::NotTrue(Box::new(Self::resolve(inner, view)?)),
             Predicate::Id(ranges) => Self::Id(ranges.clone()),
             Predicate::Number { column, within } => {
                 Self::Number { column: *column, within: within.clone() }
             }
             Predicate::Key { keys, negated } => {
                 let documents = find_keys(view, keys)?;
-                let single = |id: &DocId| Ranges::inclusive(id.0.into(), id.0.into());
-                let found = Ranges::union_of(documents.iter().map(single));
+                let single = |id: &DocId| IntervalSet::inclusive(id.0.into(), id.0.into());
+                let found = IntervalSet::union_of(documents.iter().map(single));
                 Self::Id(if *negated { found.complement() } else { found })
             }
             Predicate::Value { field, values, negated } => {
@@ -157,7 +157,7 @@ impl Test {
     }
 
     fn all_in_view(parts: &[Predicate], view: &View) -> Result<Vec<Self>, QueryError> {
-        parts.iter().map(|part| Self::in_view(part, view)).collect()
+        parts.iter().map(|part| Self::resolve(part, view)).collect()
     }
 
     /// Rank of the work a block costs.
@@ -175,7 +175,7 @@ impl Test {
     /// The slots of `among` for which the predicate is true.
     pub(crate) fn evaluate(
         &self,
-        block: &impl Block,
+        block: &impl IndexBlock,
         among: &RoaringBitmap,
     ) -> Result<RoaringBitmap, StoreError> {
         if among.is_empty() {
@@ -244,12 +244,12 @@ impl Test {
     }
 
     /// All slots of the block for which the predicate is true.
-    pub(crate) fn select(&self, block: &impl Block) -> Result<RoaringBitmap, StoreError> {
+    pub(crate) fn select(&self, block: &impl IndexBlock) -> Result<RoaringBitmap, StoreError> {
         self.evaluate(block, &block.slots())
     }
 }
 
-fn union(block: &impl Block, terms: &[TermId]) -> Result<RoaringBitmap, StoreError> {
+fn union(block: &impl IndexBlock, terms: &[TermId]) -> Result<RoaringBitmap, StoreError> {
     let mut found = RoaringBitmap::new();
     for term in terms {
         found |= block.posting(*term)?;
@@ -266,7 +266,7 @@ fn slots_of(set: &RoaringTreemap, documents: Range<u64>) -> RoaringBitmap {
 }
 
 /// Slots of `documents` whose ids are in the set.
-fn ids(ranges: &Ranges, documents: Range<u64>) -> RoaringBitmap {
+fn ids(ranges: &IntervalSet, documents: Range<u64>) -> RoaringBitmap {
     let mut found = RoaringBitmap::new();
     let bound = |id: u64| i64::try_from(id).unwrap_or(i64::MAX);
     for (low, high) in ranges.between(bound(documents.start), bound(documents.end)) {
@@ -282,9 +282,9 @@ fn ids(ranges: &Ranges, documents: Range<u64>) -> RoaringBitmap {
 }
 
 fn numbers(
-    block: &impl Block,
+    block: &impl IndexBlock,
     column: ColumnId,
-    within: &Ranges,
+    within: &IntervalSet,
     among: &RoaringBitmap,
 ) -> Result<RoaringBitmap, StoreError> {
     let found = block.values(column, |values| {
@@ -309,7 +309,7 @@ fn numbers(
 }
 
 fn with_value(
-    block: &impl Block,
+    block: &impl IndexBlock,
     column: ColumnId,
     among: &RoaringBitmap,
 ) -> Result<RoaringBitmap, StoreError> {
@@ -336,7 +336,7 @@ fn has(values: &NumberBlockRef<'_>, slot: u32, test: impl Fn(i64) -> bool) -> bo
 }
 
 /// The slots of a set, which are below the size of a block.
-pub(in crate::sql) fn listed(set: &RoaringBitmap) -> Vec<u16> {
+pub(in crate::sql) fn slots_of_bitmap(set: &RoaringBitmap) -> Vec<u16> {
     // roaring 0.12 takes a run of all slots for an empty one when it gives many at a time.
     if set.len() == BLOCK_SIZE {
         return (0..=u16::MAX).collect();
@@ -358,7 +358,7 @@ mod tests {
 
     #[test]
     fn blocks_outside_of_a_run_have_nothing_that_is_looked_for() {
-        let id = |low: i128, high: i128| Ranges::inclusive(low, high);
+        let id = |low: i128, high: i128| IntervalSet::inclusive(low, high);
         let sets = [
             (id(70_000, 70_000), 1..2),
             (id(-5, 65_535), 0..1),
@@ -371,7 +371,7 @@ mod tests {
             (id(5, 5).complement(), 0..9),
         ];
         for (ranges, expected) in sets {
-            let test = Test::Id(ranges.clone());
+            let test = ResolvedPredicate::Id(ranges.clone());
             let blocks = test.blocks(0..9);
             assert!(
                 blocks == expected || blocks.is_empty() && expected.is_empty(),
@@ -380,17 +380,30 @@ mod tests {
             for block in (0..9).filter(|block| !blocks.contains(block)) {
                 assert!(ids(&ranges, block * BLOCK_SIZE..(block + 1) * BLOCK_SIZE).is_empty());
             }
-            let both = Test::And(vec![Test::All, test, Test::Id(id(0, 300_000))]);
-            let all = Test::Or(vec![Test::Id(ranges), Test::All]);
+            let both = ResolvedPredicate::And(vec![
+                ResolvedPredicate::All,
+                test,
+                ResolvedPredicate::Id(id(0, 300_000)),
+            ]);
+            let all =
+                ResolvedPredicate::Or(vec![ResolvedPredicate::Id(ranges), ResolvedPredicate::All]);
             let within = both.blocks(0..9);
             assert!(within.start >= blocks.start && within.end <= blocks.end.max(within.start));
             assert_eq!(all.blocks(0..9), 0..9);
         }
-        assert!(Test::Nothing.blocks(0..9).is_empty() && Test::Nothing.is_single());
-        let one = Test::Id(id(7, 7));
-        assert!(Test::And(vec![Test::All, one.clone()]).is_single());
-        assert!(!Test::Or(vec![one.clone(), Test::Id(id(9, 9))]).is_single());
-        assert!(!Test::NotTrue(Box::new(one)).is_single() && !Test::Id(id(7, 8)).is_single());
+        assert!(
+            ResolvedPredicate::Nothing.blocks(0..9).is_empty()
+                && ResolvedPredicate::Nothing.is_single()
+        );
+        let one = ResolvedPredicate::Id(id(7, 7));
+        assert!(ResolvedPredicate::And(vec![ResolvedPredicate::All, one.clone()]).is_single());
+        assert!(
+            !ResolvedPredicate::Or(vec![one.clone(), ResolvedPredicate::Id(id(9, 9))]).is_single()
+        );
+        assert!(
+            !ResolvedPredicate::NotTrue(Box::new(one)).is_single()
+                && !ResolvedPredicate::Id(id(7, 8)).is_single()
+        );
     }
 
     #[test]
@@ -407,7 +420,7 @@ mod tests {
             [RoaringBitmap::new(), few, many, runs, run(0..65_535), run(1..65_536), run(0..65_536)]
         {
             let expected: Vec<u16> = set.iter().map(|slot| u16::try_from(slot).unwrap()).collect();
-            assert_eq!(listed(&set), expected);
+            assert_eq!(slots_of_bitmap(&set), expected);
         }
     }
 }

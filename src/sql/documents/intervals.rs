@@ -45,9 +45,9 @@ impl CompareOperator {
 
 /// A set of 64-bit integers: ascending, disjoint, inclusive ranges.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Ranges(Vec<(i64, i64)>);
+pub(crate) struct IntervalSet(Vec<(i64, i64)>);
 
-impl Ranges {
+impl IntervalSet {
     /// The range `low..=high`; empty when `low` is above `high`.
     pub(crate) fn inclusive(low: i128, high: i128) -> Self {
         let clamp = |value: i128| {
@@ -125,37 +125,41 @@ impl Ranges {
 }
 
 /// The integers `x` for which `x operator literal` holds; none when the literal is no number that we compare exactly.
-pub(crate) fn of_integers(operator: CompareOperator, literal: &ScalarValue) -> Option<Ranges> {
+pub(crate) fn of_integers(operator: CompareOperator, literal: &ScalarValue) -> Option<IntervalSet> {
     let (floor, exact) = floor(literal)?;
     let below = if exact { floor - 1 } else { floor };
     let at_least = if exact { floor } else { floor + 1 };
     let all = (i128::from(i64::MIN), i128::from(i64::MAX));
-    let equal = || if exact { Ranges::inclusive(floor, floor) } else { Ranges(Vec::new()) };
+    let equal =
+        || if exact { IntervalSet::inclusive(floor, floor) } else { IntervalSet(Vec::new()) };
     Some(match operator {
         CompareOperator::Eq => equal(),
         CompareOperator::NotEq => equal().complement(),
-        CompareOperator::Lt => Ranges::inclusive(all.0, below),
-        CompareOperator::LtEq => Ranges::inclusive(all.0, floor),
-        CompareOperator::Gt => Ranges::inclusive(floor + 1, all.1),
-        CompareOperator::GtEq => Ranges::inclusive(at_least, all.1),
+        CompareOperator::Lt => IntervalSet::inclusive(all.0, below),
+        CompareOperator::LtEq => IntervalSet::inclusive(all.0, floor),
+        CompareOperator::Gt => IntervalSet::inclusive(floor + 1, all.1),
+        CompareOperator::GtEq => IntervalSet::inclusive(at_least, all.1),
     })
 }
 
 /// Which of 0 (false) and 1 (true) satisfy a comparison with a boolean.
-pub(crate) fn of_truths(operator: CompareOperator, literal: &ScalarValue) -> Option<Ranges> {
+pub(crate) fn of_truths(operator: CompareOperator, literal: &ScalarValue) -> Option<IntervalSet> {
     let ScalarValue::Boolean(Some(literal)) = literal else { return None };
     of_integers(operator, &ScalarValue::Int64(Some(i64::from(*literal))))
 }
 
 /// The microseconds since 1970 that satisfy a comparison with a timestamp of that unit.
-pub(crate) fn of_timestamps(operator: CompareOperator, literal: &ScalarValue) -> Option<Ranges> {
+pub(crate) fn of_timestamps(
+    operator: CompareOperator,
+    literal: &ScalarValue,
+) -> Option<IntervalSet> {
     let ScalarValue::TimestampMicrosecond(Some(literal), None) = literal else { return None };
     of_integers(operator, &ScalarValue::Int64(Some(*literal)))
 }
 
 /// The integers `x` for which `CAST(x AS DOUBLE) operator literal` holds. Beyond 2^53 several integers are one
 /// double, and all of them compare as it does.
-pub(crate) fn of_doubles(operator: CompareOperator, literal: &ScalarValue) -> Option<Ranges> {
+pub(crate) fn of_doubles(operator: CompareOperator, literal: &ScalarValue) -> Option<IntervalSet> {
     let ScalarValue::Float64(Some(literal)) = literal else { return None };
     if literal.is_nan() {
         return None;
@@ -165,14 +169,14 @@ pub(crate) fn of_doubles(operator: CompareOperator, literal: &ScalarValue) -> Op
     let below = i128::from(i64::MIN) + first(|x| double(x) >= *literal);
     let at_most = i128::from(i64::MIN) + first(|x| double(x) > *literal);
     let all = (i128::from(i64::MIN), i128::from(i64::MAX));
-    let equal = Ranges::inclusive(below, at_most - 1);
+    let equal = IntervalSet::inclusive(below, at_most - 1);
     Some(match operator {
         CompareOperator::Eq => equal,
         CompareOperator::NotEq => equal.complement(),
-        CompareOperator::Lt => Ranges::inclusive(all.0, below - 1),
-        CompareOperator::LtEq => Ranges::inclusive(all.0, at_most - 1),
-        CompareOperator::Gt => Ranges::inclusive(at_most, all.1),
-        CompareOperator::GtEq => Ranges::inclusive(below, all.1),
+        CompareOperator::Lt => IntervalSet::inclusive(all.0, below - 1),
+        CompareOperator::LtEq => IntervalSet::inclusive(all.0, at_most - 1),
+        CompareOperator::Gt => IntervalSet::inclusive(at_most, all.1),
+        CompareOperator::GtEq => IntervalSet::inclusive(below, all.1),
     })
 }
 
@@ -197,19 +201,19 @@ fn first(reached: impl Fn(i64) -> bool) -> i128 {
 
 /// As [`of_integers`], over the sortable form of floats. Both zeros are one value; NaN is null in the store, and a
 /// literal NaN is left to the engine.
-pub(crate) fn of_floats(operator: CompareOperator, literal: &ScalarValue) -> Option<Ranges> {
+pub(crate) fn of_floats(operator: CompareOperator, literal: &ScalarValue) -> Option<IntervalSet> {
     let value = float(literal)?;
     let (low, high) = if value == 0.0 { (-0.0, 0.0) } else { (value, value) };
     let (low, high) = (i128::from(sortable_float(low)), i128::from(sortable_float(high)));
     let least = i128::from(sortable_float(f64::NEG_INFINITY));
     let most = i128::from(sortable_float(f64::INFINITY));
     Some(match operator {
-        CompareOperator::Eq => Ranges::inclusive(low, high),
-        CompareOperator::NotEq => Ranges::inclusive(low, high).complement(),
-        CompareOperator::Lt => Ranges::inclusive(least, low - 1),
-        CompareOperator::LtEq => Ranges::inclusive(least, high),
-        CompareOperator::Gt => Ranges::inclusive(high + 1, most),
-        CompareOperator::GtEq => Ranges::inclusive(low, most),
+        CompareOperator::Eq => IntervalSet::inclusive(low, high),
+        CompareOperator::NotEq => IntervalSet::inclusive(low, high).complement(),
+        CompareOperator::Lt => IntervalSet::inclusive(least, low - 1),
+        CompareOperator::LtEq => IntervalSet::inclusive(least, high),
+        CompareOperator::Gt => IntervalSet::inclusive(high + 1, most),
+        CompareOperator::GtEq => IntervalSet::inclusive(low, most),
     })
 }
 
@@ -290,11 +294,11 @@ mod tests {
         }
     }
 
-    fn small() -> impl Strategy<Value = Ranges> {
+    fn small() -> impl Strategy<Value = IntervalSet> {
         let range =
-            (-20_i128..20, 0_i128..8).prop_map(|(low, len)| Ranges::inclusive(low, low + len));
+            (-20_i128..20, 0_i128..8).prop_map(|(low, len)| IntervalSet::inclusive(low, low + len));
         proptest::collection::vec(range, 0..5)
-            .prop_map(|all| all.into_iter().fold(Ranges(Vec::new()), Ranges::union))
+            .prop_map(|all| all.into_iter().fold(IntervalSet(Vec::new()), IntervalSet::union))
     }
 
     proptest! {
@@ -350,8 +354,9 @@ mod tests {
         // Every value was a union of its own: 64,000 ids took half a minute.
         let sorted = |count: i128| {
             let before = SORTED.get();
-            let set =
-                Ranges::union_of((0..count).rev().map(|n| Ranges::inclusive(3 * n, 3 * n + 1)));
+            let set = IntervalSet::union_of(
+                (0..count).rev().map(|n| IntervalSet::inclusive(3 * n, 3 * n + 1)),
+            );
             assert_eq!(set.0.len() as i128, count);
             assert_eq!(set.between(7, 12).collect::<Vec<_>>(), [(6, 7), (9, 10), (12, 13)]);
             SORTED.get() - before

@@ -1,6 +1,6 @@
 //! The table of removed documents beside their witnesses: its columns, read for documents given by id.
 
-use super::pairs::{DuplicatePair, Pairs};
+use super::pairs::{DuplicatePair, PairReader};
 use crate::sql::error::QueryError;
 use arrow::array::{ArrayRef, Float64Array, StringArray, UInt64Array};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
@@ -27,9 +27,9 @@ const COLUMNS: [(&str, DataType); 12] = [
 ];
 
 /// The chosen columns.
-pub(crate) struct PairColumns(Vec<&'static str>);
+pub(crate) struct PairBatchReader(Vec<&'static str>);
 
-impl PairColumns {
+impl PairBatchReader {
     /// The columns of these names; without names all.
     pub(crate) fn named(names: Option<&[String]>) -> Result<Self, QueryError> {
         let all = || COLUMNS.iter().map(|(name, _)| *name);
@@ -55,7 +55,7 @@ impl PairColumns {
         view: &View,
         documents: &[DocId],
     ) -> Result<(RecordBatch, Vec<DocId>), QueryError> {
-        let mut shown = Pairs::new(view);
+        let mut shown = PairReader::new(view);
         let mut pairs = Vec::with_capacity(documents.len());
         let mut commits = Vec::with_capacity(documents.len());
         let block = documents

@@ -1,7 +1,7 @@
 //! Iterates over removed documents beside their witnesses, as `corpusdb duplicates` lists them.
 
 use crate::sql::error::QueryError;
-use crate::sql::keys::Keys;
+use crate::sql::keys::KeyFormatter;
 use model::{DocId, Match};
 use serde::Serialize;
 use store::{MatchIter, View};
@@ -36,12 +36,12 @@ pub struct DuplicatePair {
 /// Removed documents beside their witnesses, ascending by the removed document's id. Holds one pair, however many there
 /// are, and ends behind an error.
 pub struct Duplicates<'a> {
-    pairs: Pairs<'a>,
-    removed: Removed<'a>,
+    pairs: PairReader<'a>,
+    removed: PairSelection<'a>,
 }
 
 /// The documents that are still to come.
-enum Removed<'a> {
+enum PairSelection<'a> {
     All(MatchIter<'a>),
     These(std::vec::IntoIter<DocId>),
     None,
@@ -55,27 +55,27 @@ enum Removed<'a> {
 /// cannot be read.
 pub fn duplicates(view: &View, document: Option<DocId>) -> Result<Duplicates<'_>, QueryError> {
     let removed = match document {
-        None => Removed::All(view.matched()?),
+        None => PairSelection::All(view.matched()?),
         Some(document) if document.0 >= view.documents() => {
             return Err(QueryError::NoDocument { document, documents: view.documents() });
         }
-        Some(document) => Removed::These(match view.match_of(document)? {
+        Some(document) => PairSelection::These(match view.match_of(document)? {
             Some(_) => vec![document].into_iter(),
             None => view.members(document)?.into_iter(),
         }),
     };
-    Ok(Duplicates { pairs: Pairs::new(view), removed })
+    Ok(Duplicates { pairs: PairReader::new(view), removed })
 }
 
 impl Duplicates<'_> {
     /// The next document with a match; none behind the last one.
     fn matched(&mut self) -> Result<Option<(DocId, Match)>, QueryError> {
         match &mut self.removed {
-            Removed::All(matches) => {
+            PairSelection::All(matches) => {
                 let next = matches.next().transpose()?;
                 Ok(next.map(|(removed, _, found)| (removed, found)))
             }
-            Removed::These(documents) => {
+            PairSelection::These(documents) => {
                 for removed in documents {
                     if let Some(found) = self.pairs.view.match_of(removed)? {
                         return Ok(Some((removed, found)));
@@ -83,7 +83,7 @@ impl Duplicates<'_> {
                 }
                 Ok(None)
             }
-            Removed::None => Ok(None),
+            PairSelection::None => Ok(None),
         }
     }
 
@@ -104,7 +104,7 @@ impl Iterator for Duplicates<'_> {
     fn next(&mut self) -> Option<Self::Item> {
         let next = self.next_pair();
         if next.is_err() {
-            self.removed = Removed::None;
+            self.removed = PairSelection::None;
         }
         next.transpose()
     }
@@ -117,14 +117,14 @@ impl std::fmt::Debug for Duplicates<'_> {
 }
 
 /// Makes pairs; remembers the files whose keys it has shown.
-pub(crate) struct Pairs<'a> {
+pub(crate) struct PairReader<'a> {
     view: &'a View,
-    keys: Keys,
+    keys: KeyFormatter,
 }
 
-impl<'a> Pairs<'a> {
+impl<'a> PairReader<'a> {
     pub(crate) fn new(view: &'a View) -> Self {
-        Self { view, keys: Keys::default() }
+        Self { view, keys: KeyFormatter::default() }
     }
 
     /// The pair of a removed document and its match; none where the match is a successor.

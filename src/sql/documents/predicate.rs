@@ -4,8 +4,8 @@
 //! true: a null makes a comparison neither true nor false, and the leaves of both polarities leave nulls out.
 
 use super::intervals;
-use super::intervals::{CompareOperator, Ranges};
-use super::schema::{Content, DocumentColumns};
+use super::intervals::{CompareOperator, IntervalSet};
+use super::schema::{ColumnSource, DocumentColumns};
 use arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
@@ -26,7 +26,7 @@ pub(crate) enum Predicate {
     Or(Vec<Predicate>),
     /// Documents for which the inner predicate is not true (false or null).
     NotTrue(Box<Predicate>),
-    Id(Ranges),
+    Id(IntervalSet),
     /// The document's shown key is one of these; negated: it is another one.
     Key {
         keys: Vec<String>,
@@ -34,7 +34,7 @@ pub(crate) enum Predicate {
     },
     Number {
         column: ColumnId,
-        within: Ranges,
+        within: IntervalSet,
     },
     /// The field has one of these values; negated: it has another one.
     Value {
@@ -52,12 +52,12 @@ pub(crate) enum Predicate {
 
 /// Turns expressions into predicates for one view.
 #[derive(Clone)]
-pub(crate) struct Translator<'a> {
+pub(crate) struct PredicateBuilder<'a> {
     view: &'a View,
     columns: &'a DocumentColumns,
 }
 
-impl<'a> Translator<'a> {
+impl<'a> PredicateBuilder<'a> {
     pub(crate) const fn new(view: &'a View, columns: &'a DocumentColumns) -> Self {
         Self { view, columns }
     }
@@ -84,10 +84,10 @@ impl<'a> Translator<'a> {
             }
             Expr::Literal(value, _) if value.is_null() => Some(Predicate::Nothing),
             Expr::Column(_) => match self.source(expression)? {
-                Content::Kept => Some(self.standings(&[Standing::Kept], !wanted)),
-                Content::Bool(column) => {
+                ColumnSource::Kept => Some(self.standings(&[Standing::Kept], !wanted)),
+                ColumnSource::Bool(column) => {
                     let value = i128::from(wanted);
-                    let within = Ranges::inclusive(value, value);
+                    let within = IntervalSet::inclusive(value, value);
                     Some(Predicate::Number { column, within })
                 }
                 _ => None,
@@ -176,16 +176,16 @@ impl<'a> Translator<'a> {
         };
         // A cast of an integer is null exactly where the integer is.
         let column = match source {
-            Content::Integer { column, total: false, .. }
-            | Content::Float(column)
-            | Content::Bool(column)
-            | Content::Timestamp(column) => column,
-            Content::Keyword(field) => system_fields::column_of(field),
-            Content::DuplicateOf
-            | Content::Jaccard
-            | Content::Cluster
-            | Content::ClusterSize
-            | Content::ContaminatedBy => return None,
+            ColumnSource::Integer { column, total: false, .. }
+            | ColumnSource::Float(column)
+            | ColumnSource::Bool(column)
+            | ColumnSource::Timestamp(column) => column,
+            ColumnSource::Keyword(field) => system_fields::column_of(field),
+            ColumnSource::DuplicateOf
+            | ColumnSource::Jaccard
+            | ColumnSource::Cluster
+            | ColumnSource::ClusterSize
+            | ColumnSource::ContaminatedBy => return None,
             _ => return Some(if present { Predicate::All } else { Predicate::Nothing }),
         };
         Some(Predicate::Present { column, negated: !present })
@@ -197,7 +197,7 @@ impl<'a> Translator<'a> {
         left: &Expr,
         operator: CompareOperator,
         literals: &[Expr],
-    ) -> Option<Comparison> {
+    ) -> Option<LiteralComparison> {
         let mut values = Vec::with_capacity(literals.len());
         let mut null = false;
         for literal in literals {
@@ -209,49 +209,64 @@ impl<'a> Translator<'a> {
             }
         }
         let (source, cast) = self.column(left)?;
-        let numbers = |of: fn(CompareOperator, &ScalarValue) -> Option<Ranges>| {
-            let each: Option<Vec<Ranges>> =
+        let numbers = |of: fn(CompareOperator, &ScalarValue) -> Option<IntervalSet>| {
+            let each: Option<Vec<IntervalSet>> =
                 values.iter().map(|value| of(operator, value)).collect();
-            each.map(Ranges::union_of)
+            each.map(IntervalSet::union_of)
         };
         let integers = match cast {
-            Some(Cast::Rounding) => ranges::of_doubles,
-            Some(Cast::Exact) | None => ranges::of_integers,
+            Some(NumberCast::Rounding) => ranges::of_doubles,
+            Some(NumberCast::Exact) | None => ranges::of_integers,
         };
         let leaf = match source {
-            Content::Id => Leaf::Id(numbers(integers)?),
-            Content::Integer { column, .. } => Leaf::Number(column, numbers(integers)?),
-            Content::Float(column) => Leaf::Number(column, numbers(ranges::of_floats)?),
-            Content::Bool(column) => Leaf::Number(column, numbers(ranges::of_truths)?),
-            Content::Timestamp(column) => Leaf::Number(column, numbers(ranges::of_timestamps)?),
-            Content::Key => {
+            ColumnSource::Id => ComparisonLeaf::Id(numbers(integers)?),
+            ColumnSource::Integer { column, .. } => {
+                ComparisonLeaf::Number(column, numbers(integers)?)
+            }
+            ColumnSource::Float(column) => {
+                ComparisonLeaf::Number(column, numbers(ranges::of_floats)?)
+            }
+            ColumnSource::Bool(column) => {
+                ComparisonLeaf::Number(column, numbers(ranges::of_truths)?)
+            }
+            ColumnSource::Timestamp(column) => {
+                ComparisonLeaf::Number(column, numbers(ranges::of_timestamps)?)
+            }
+            ColumnSource::Key => {
                 let texts: Option<Vec<&str>> =
                     values.iter().map(|literal| literal.try_as_str().flatten()).collect();
                 let keys: Vec<String> = texts?.into_iter().map(str::to_owned).collect();
                 match operator {
                     _ if keys.len() > MOST_KEYS => return None,
-                    CompareOperator::Eq => Leaf::Key(keys, false),
-                    CompareOperator::NotEq => Leaf::Key(keys, true),
+                    CompareOperator::Eq => ComparisonLeaf::Key(keys, false),
+                    CompareOperator::NotEq => ComparisonLeaf::Key(keys, true),
                     _ => return None,
                 }
             }
-            Content::Kept | Content::Standing | Content::SourceName | Content::Keyword(_) => {
+            ColumnSource::Kept
+            | ColumnSource::Standing
+            | ColumnSource::SourceName
+            | ColumnSource::Keyword(_) => {
                 let negated = match operator {
                     CompareOperator::Eq => false,
                     CompareOperator::NotEq => true,
                     _ => return None,
                 };
                 let (field, values) = self.terms(source, &values)?;
-                Leaf::Value(field, values, negated)
+                ComparisonLeaf::Value(field, values, negated)
             }
             _ => return None,
         };
-        Some(Comparison { leaf, null })
+        Some(LiteralComparison { leaf, null })
     }
 
     /// Literals as values of the term dictionary; those that no term can equal are left out.
-    fn terms(&self, source: Content, literals: &[&ScalarValue]) -> Option<(FieldId, Vec<Vec<u8>>)> {
-        if source == Content::Kept {
+    fn terms(
+        &self,
+        source: ColumnSource,
+        literals: &[&ScalarValue],
+    ) -> Option<(FieldId, Vec<Vec<u8>>)> {
+        if source == ColumnSource::Kept {
             let wanted: Option<Vec<bool>> = literals
                 .iter()
                 .map(|literal| match literal {
@@ -268,18 +283,20 @@ impl<'a> Translator<'a> {
             literals.iter().map(|literal| literal.try_as_str().flatten()).collect();
         let texts = texts?.into_iter();
         Some(match source {
-            Content::Standing => (
+            ColumnSource::Standing => (
                 system_fields::STANDING,
                 self.standing_values(texts.filter_map(Standing::from_name)),
             ),
-            Content::SourceName => {
+            ColumnSource::SourceName => {
                 let found = texts.filter_map(|name| self.view.source_named(name));
                 (
                     system_fields::SOURCE,
                     found.map(|(source, _)| system_fields::source_value(source)).collect(),
                 )
             }
-            Content::Keyword(field) => (field, texts.map(system_fields::keyword_value).collect()),
+            ColumnSource::Keyword(field) => {
+                (field, texts.map(system_fields::keyword_value).collect())
+            }
             _ => return None,
         })
     }
@@ -295,17 +312,18 @@ impl<'a> Translator<'a> {
     }
 
     /// A column, or an integer column under the cast that comes with it.
-    fn column(&self, expression: &Expr) -> Option<(Content, Option<Cast>)> {
+    fn column(&self, expression: &Expr) -> Option<(ColumnSource, Option<NumberCast>)> {
         if let Some(source) = self.source(expression) {
             return Some((source, None));
         }
         // Casts of an integer column to another number come from the user, or from the engine's coercion.
         let (inner, cast) = uncast_number(expression)?;
         let source = self.source(inner)?;
-        matches!(source, Content::Id | Content::Integer { .. }).then_some((source, Some(cast)))
+        matches!(source, ColumnSource::Id | ColumnSource::Integer { .. })
+            .then_some((source, Some(cast)))
     }
 
-    fn source(&self, expression: &Expr) -> Option<Content> {
+    fn source(&self, expression: &Expr) -> Option<ColumnSource> {
         match expression {
             Expr::Column(column) => self.columns.named(&column.name).map(|column| column.source),
             _ => None,
@@ -314,32 +332,38 @@ impl<'a> Translator<'a> {
 }
 
 /// A comparison with literals, before negation is applied.
-struct Comparison {
-    leaf: Leaf,
+struct LiteralComparison {
+    leaf: ComparisonLeaf,
     /// Whether a literal was null: then the comparison is never false, and true only through another literal.
     null: bool,
 }
 
-enum Leaf {
-    Id(Ranges),
+enum ComparisonLeaf {
+    Id(IntervalSet),
     Key(Vec<String>, bool),
-    Number(ColumnId, Ranges),
+    Number(ColumnId, IntervalSet),
     Value(FieldId, Vec<Vec<u8>>, bool),
 }
 
-impl Comparison {
+impl LiteralComparison {
     fn polarity(self, wanted: bool) -> Predicate {
         if self.null && !wanted {
             return Predicate::Nothing;
         }
-        let side = |ranges: Ranges| if wanted { ranges } else { ranges.complement() };
+        let side = |ranges: IntervalSet| if wanted { ranges } else { ranges.complement() };
         match self.leaf {
-            Leaf::Id(ranges) => Predicate::Id(side(ranges)),
-            Leaf::Number(column, ranges) => Predicate::Number { column, within: side(ranges) },
+            ComparisonLeaf::Id(ranges) => Predicate::Id(side(ranges)),
+            ComparisonLeaf::Number(column, ranges) => {
+                Predicate::Number { column, within: side(ranges) }
+            }
             // `x <> null` has no other literal that could make it true.
-            Leaf::Key(_, true) | Leaf::Value(_, _, true) if self.null => Predicate::Nothing,
-            Leaf::Key(keys, negated) => Predicate::Key { keys, negated: negated == wanted },
-            Leaf::Value(field, values, negated) => {
+            ComparisonLeaf::Key(_, true) | ComparisonLeaf::Value(_, _, true) if self.null => {
+                Predicate::Nothing
+            }
+            ComparisonLeaf::Key(keys, negated) => {
+                Predicate::Key { keys, negated: negated == wanted }
+            }
+            ComparisonLeaf::Value(field, values, negated) => {
                 Predicate::Value { field, values, negated: negated == wanted }
             }
         }
@@ -422,7 +446,7 @@ fn literal_of(expression: &Expr) -> Option<&ScalarValue> {
 
 /// The effect of a cast on an integer.
 #[derive(Clone, Copy)]
-enum Cast {
+enum NumberCast {
     /// The number stays.
     Exact,
     /// Beyond 2^53 it becomes the nearest double.
@@ -430,19 +454,19 @@ enum Cast {
 }
 
 /// The expression under a cast to doubles, 64-bit integers, or decimals that hold all 64-bit integers.
-fn uncast_number(expression: &Expr) -> Option<(&Expr, Cast)> {
+fn uncast_number(expression: &Expr) -> Option<(&Expr, NumberCast)> {
     let (inner, to) = match expression {
         Expr::Cast(cast) => (&*cast.expr, cast.field.data_type()),
         Expr::TryCast(cast) => (&*cast.expr, cast.field.data_type()),
         _ => return None,
     };
     let cast = match to {
-        DataType::Float64 => Cast::Rounding,
-        DataType::Int64 => Cast::Exact,
+        DataType::Float64 => NumberCast::Rounding,
+        DataType::Int64 => NumberCast::Exact,
         DataType::Decimal128(precision, scale)
             if *scale >= 0 && i16::from(*precision) - i16::from(*scale) >= 19 =>
         {
-            Cast::Exact
+            NumberCast::Exact
         }
         _ => return None,
     };

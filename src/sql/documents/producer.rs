@@ -7,15 +7,15 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// Takes a producer's batches; breaks when no more are wanted.
-pub(crate) type Sink<'a> = dyn FnMut(RecordBatch) -> ControlFlow<()> + 'a;
+pub(crate) type BatchSink<'a> = dyn FnMut(RecordBatch) -> ControlFlow<()> + 'a;
 
 /// Pushes the batches of one partition, in order, each of at most as many rows as the engine's batches have. A producer
 /// pushes an empty batch to ask whether to continue.
-pub(crate) type Producer =
-    Arc<dyn Fn(usize, &mut Sink<'_>) -> std::result::Result<(), QueryError> + Send + Sync>;
+pub(crate) type PartitionProducer =
+    Arc<dyn Fn(usize, &mut BatchSink<'_>) -> std::result::Result<(), QueryError> + Send + Sync>;
 
 /// What a scan of a small table is asked for.
-pub(crate) struct Wanted<'a> {
+pub(crate) struct SystemTableRequest<'a> {
     /// All columns of the table: batches have them all.
     pub schema: &'a SchemaRef,
     /// Those of them that are examined. What is long may be left empty in others.

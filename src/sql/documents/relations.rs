@@ -7,14 +7,14 @@ use store::View;
 
 /// A document's relation to its cluster; all fields are none when it is in no cluster.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Relation {
+pub(crate) struct ClusterRelation {
     /// The witness that the document duplicates.
     pub duplicate: Option<Match>,
     /// The cluster, named by its witness.
     pub cluster: Option<DocId>,
 }
 
-impl Relation {
+impl ClusterRelation {
     /// The relation of a document whose standing is known.
     pub(crate) fn of(view: &View, document: DocId, standing: Standing) -> Result<Self, QueryError> {
         Ok(match standing {

@@ -1,8 +1,8 @@
 //! Some columns of the documents that satisfy a predicate, batch by batch.
 
-use super::columns::Filler;
-use super::filter::{StoredBlock, Test, listed};
-use super::producer::Sink;
+use super::columns::ColumnReader;
+use super::filter::{ResolvedPredicate, StoredBlock, slots_of_bitmap};
+use super::producer::BatchSink;
 use super::schema::DocumentColumn;
 use crate::sql::error::QueryError;
 use arrow::datatypes::SchemaRef;
@@ -13,9 +13,9 @@ use std::sync::Arc;
 use store::View;
 
 #[derive(Clone)]
-pub(crate) struct Selected {
+pub(crate) struct DocumentScan {
     pub(crate) view: View,
-    pub(crate) test: Test,
+    pub(crate) test: ResolvedPredicate,
     pub(crate) wanted: Arc<[DocumentColumn]>,
     /// Types of the columns.
     pub(crate) schema: SchemaRef,
@@ -23,17 +23,18 @@ pub(crate) struct Selected {
     pub(crate) parts: Arc<[Range<u64>]>,
 }
 
-impl Selected {
+impl DocumentScan {
     /// Pushes the rows of a run of blocks.
     pub(crate) fn push(
         &self,
         blocks: Range<u64>,
         limit: Option<usize>,
         rows: usize,
-        sink: &mut Sink<'_>,
+        sink: &mut BatchSink<'_>,
     ) -> Result<(), QueryError> {
         let mut left = limit.map_or(u64::MAX, |limit| u64::try_from(limit).unwrap_or(u64::MAX));
-        let mut filler = Filler::new(&self.view, &self.wanted, Arc::clone(&self.schema), rows)?;
+        let mut filler =
+            ColumnReader::new(&self.view, &self.wanted, Arc::clone(&self.schema), rows)?;
         for number in blocks {
             // Asks whether a receiver is left: a run of blocks may yield no batch for long.
             if left == 0 || sink(RecordBatch::new_empty(Arc::clone(&self.schema))).is_break() {
@@ -70,13 +71,13 @@ impl Selected {
 
     fn rows<'v>(
         &self,
-        filler: &mut Filler<'v>,
+        filler: &mut ColumnReader<'v>,
         block: StoredBlock<'v>,
         slots: &RoaringBitmap,
-        sink: &mut Sink<'_>,
+        sink: &mut BatchSink<'_>,
     ) -> Result<bool, QueryError> {
         let open = filler.open(block)?;
-        let slots = listed(slots);
+        let slots = slots_of_bitmap(slots);
         let mut rest = slots.as_slice();
         while !rest.is_empty() {
             let taken = filler.take(&open, rest)?;

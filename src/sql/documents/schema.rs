@@ -9,7 +9,7 @@ use store::{View, system_fields};
 
 /// Where the values of a column of `documents` come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Content {
+pub(crate) enum ColumnSource {
     /// The document's id.
     Id,
     /// The document's key, as it is shown.
@@ -54,7 +54,7 @@ pub(crate) enum Content {
     Keyword(FieldId),
 }
 
-impl Content {
+impl ColumnSource {
     /// Whether the value follows the decisions in force, and so may change after a document came. Values of a field
     /// that a user sets later are not meant.
     pub(crate) const fn is_of_standing(self) -> bool {
@@ -87,31 +87,33 @@ impl Content {
 pub(crate) struct DocumentColumn {
     /// Name in SQL.
     pub name: String,
-    pub source: Content,
+    pub source: ColumnSource,
     /// Verdicts that all who fill the column share: they are found once for all documents.
-    pub shared: Arc<OnceLock<Verdicts>>,
+    pub shared: Arc<OnceLock<SuiteDocuments>>,
 }
 
 /// Suites by name, each with the documents that have an item of it.
-pub(crate) type Verdicts = Vec<(String, RoaringTreemap)>;
+pub(crate) type SuiteDocuments = Vec<(String, RoaringTreemap)>;
 
 impl DocumentColumn {
     fn field(&self) -> Field {
         let (kind, nullable) = match self.source {
-            Content::Id => (DataType::UInt64, false),
-            Content::Key | Content::SourceName | Content::Standing => (DataType::Utf8, false),
-            Content::Kept | Content::Crowded => (DataType::Boolean, false),
-            Content::DuplicateOf | Content::Cluster => (DataType::UInt64, true),
-            Content::Jaccard | Content::Float(_) => (DataType::Float64, true),
-            Content::Bool(_) => (DataType::Boolean, true),
-            Content::Timestamp(_) => (DataType::Timestamp(TimeUnit::Microsecond, None), true),
-            Content::ClusterSize => (DataType::Int64, true),
+            ColumnSource::Id => (DataType::UInt64, false),
+            ColumnSource::Key | ColumnSource::SourceName | ColumnSource::Standing => {
+                (DataType::Utf8, false)
+            }
+            ColumnSource::Kept | ColumnSource::Crowded => (DataType::Boolean, false),
+            ColumnSource::DuplicateOf | ColumnSource::Cluster => (DataType::UInt64, true),
+            ColumnSource::Jaccard | ColumnSource::Float(_) => (DataType::Float64, true),
+            ColumnSource::Bool(_) => (DataType::Boolean, true),
+            ColumnSource::Timestamp(_) => (DataType::Timestamp(TimeUnit::Microsecond, None), true),
+            ColumnSource::ClusterSize => (DataType::Int64, true),
             // Views, because a batch of long texts may pass the 2 GiB of plain string offsets.
-            Content::Text | Content::Meta => (DataType::Utf8View, false),
-            Content::Integer { unsigned, total, .. } => {
+            ColumnSource::Text | ColumnSource::Meta => (DataType::Utf8View, false),
+            ColumnSource::Integer { unsigned, total, .. } => {
                 (if unsigned { DataType::UInt64 } else { DataType::Int64 }, !total)
             }
-            Content::Keyword(_) | Content::ContaminatedBy => (DataType::Utf8, true),
+            ColumnSource::Keyword(_) | ColumnSource::ContaminatedBy => (DataType::Utf8, true),
         };
         Field::new(&self.name, kind, nullable)
     }
@@ -128,9 +130,9 @@ pub(crate) struct DocumentColumns {
 impl DocumentColumns {
     /// The columns of `view`. A declared field whose name is taken can be read from `meta` alone.
     pub(crate) fn of(view: &View) -> Self {
-        let counted = |column| Content::Integer { column, unsigned: false, total: true };
+        let counted = |column| ColumnSource::Integer { column, unsigned: false, total: true };
         let commit =
-            Content::Integer { column: system_fields::COMMIT_OF, unsigned: true, total: true };
+            ColumnSource::Integer { column: system_fields::COMMIT_OF, unsigned: true, total: true };
         let mut columns: Vec<DocumentColumn> = Vec::new();
         let mut add = |name: &str, source| {
             if columns.iter().all(|column| column.name != name) {
@@ -138,19 +140,19 @@ impl DocumentColumns {
                 columns.push(DocumentColumn { name: name.to_owned(), source, shared });
             }
         };
-        add("id", Content::Id);
-        add("key", Content::Key);
-        add("source", Content::SourceName);
+        add("id", ColumnSource::Id);
+        add("key", ColumnSource::Key);
+        add("source", ColumnSource::SourceName);
         // A declared `language` replaces the built-in one, also in the store.
         let declared = view.field_named("language");
         add(
             "language",
-            declared.map_or(Content::Keyword(system_fields::LANGUAGE), declared_source),
+            declared.map_or(ColumnSource::Keyword(system_fields::LANGUAGE), declared_source),
         );
         add("commit", commit);
         add("bytes", counted(system_fields::BYTES));
         add("chars", counted(system_fields::CHARS));
-        let tokens = |tokenizer| Content::Integer {
+        let tokens = |tokenizer| ColumnSource::Integer {
             column: system_fields::tokens_of(tokenizer),
             unsigned: false,
             total: false,
@@ -161,19 +163,19 @@ impl DocumentColumns {
         for (tokenizer, record) in view.own_tokenizers() {
             add(&format!("tokens_{}", record.name), tokens(tokenizer));
         }
-        add("kept", Content::Kept);
-        add("standing", Content::Standing);
-        add("dup_of", Content::DuplicateOf);
-        add("jaccard", Content::Jaccard);
-        add("cluster", Content::Cluster);
-        add("cluster_size", Content::ClusterSize);
-        add("crowded", Content::Crowded);
+        add("kept", ColumnSource::Kept);
+        add("standing", ColumnSource::Standing);
+        add("dup_of", ColumnSource::DuplicateOf);
+        add("jaccard", ColumnSource::Jaccard);
+        add("cluster", ColumnSource::Cluster);
+        add("cluster_size", ColumnSource::ClusterSize);
+        add("crowded", ColumnSource::Crowded);
         // Where suites cannot be read, a statement about them reports that.
         if view.suites().is_ok_and(|suites| !suites.is_empty()) {
-            add("contaminated_by", Content::ContaminatedBy);
+            add("contaminated_by", ColumnSource::ContaminatedBy);
         }
-        add("text", Content::Text);
-        add("meta", Content::Meta);
+        add("text", ColumnSource::Text);
+        add("meta", ColumnSource::Meta);
         for field in view.fields() {
             add(&field.name, declared_source(field));
         }
@@ -199,13 +201,13 @@ impl DocumentColumns {
 }
 
 /// Where the values of a declared field come from.
-pub(crate) fn declared_source(field: &FieldDeclaration) -> Content {
+pub(crate) fn declared_source(field: &FieldDeclaration) -> ColumnSource {
     let column = system_fields::column_of(field.id);
     match field.kind {
-        FieldKind::Keyword => Content::Keyword(field.id),
-        FieldKind::Int => Content::Integer { column, unsigned: false, total: false },
-        FieldKind::Float => Content::Float(column),
-        FieldKind::Bool => Content::Bool(column),
-        FieldKind::Timestamp => Content::Timestamp(column),
+        FieldKind::Keyword => ColumnSource::Keyword(field.id),
+        FieldKind::Int => ColumnSource::Integer { column, unsigned: false, total: false },
+        FieldKind::Float => ColumnSource::Float(column),
+        FieldKind::Bool => ColumnSource::Bool(column),
+        FieldKind::Timestamp => ColumnSource::Timestamp(column),
     }
 }

@@ -1,11 +1,11 @@
 //! The table `documents` for the engine: says which filters the indexes answer, and makes the scan.
 
-use super::filter::Test;
-use super::predicate::{Predicate, Translator};
-use super::producer::Producer;
-use super::scan::Selected;
+use super::filter::ResolvedPredicate;
+use super::predicate::{Predicate, PredicateBuilder};
+use super::producer::PartitionProducer;
+use super::scan::DocumentScan;
 use super::schema::{DocumentColumn, DocumentColumns};
-use super::table_scan::Scan;
+use super::table_scan::TableScanExec;
 use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};
@@ -22,19 +22,19 @@ use store::{StoreError, View};
 pub(crate) const PARTITIONS: usize = 2;
 
 /// The table `documents` of one view, or what a snapshot keeps of it.
-pub(crate) struct Documents {
+pub(crate) struct DocumentsTable {
     view: View,
     columns: DocumentColumns,
-    within: Option<Within>,
+    within: Option<SnapshotFilter>,
 }
 
 /// The documents that a snapshot keeps.
-struct Within {
+struct SnapshotFilter {
     snapshot: String,
     kept: Arc<RoaringTreemap>,
 }
 
-impl Documents {
+impl DocumentsTable {
     pub(crate) fn new(view: &View) -> Self {
         Self { view: view.clone(), columns: DocumentColumns::of(view), within: None }
     }
@@ -42,7 +42,7 @@ impl Documents {
     /// The documents that the snapshot of that name keeps; columns are as they are in the view.
     pub(crate) fn kept_in(view: &View, snapshot: &str) -> std::result::Result<Self, StoreError> {
         let (kept, snapshot) = (Arc::new(kept_in(view, snapshot)?), snapshot.to_owned());
-        Ok(Self { within: Some(Within { snapshot, kept }), ..Self::new(view) })
+        Ok(Self { within: Some(SnapshotFilter { snapshot, kept }), ..Self::new(view) })
     }
 
     pub(in crate::sql) const fn view(&self) -> &View {
@@ -54,19 +54,19 @@ impl Documents {
         self.within.as_ref().map(|within| within.snapshot.as_str())
     }
 
-    pub(in crate::sql) fn translator(&self) -> Translator<'_> {
-        Translator::new(&self.view, &self.columns)
+    pub(in crate::sql) fn translator(&self) -> PredicateBuilder<'_> {
+        PredicateBuilder::new(&self.view, &self.columns)
     }
 }
 
-impl fmt::Debug for Documents {
+impl fmt::Debug for DocumentsTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Documents(commit {})", self.view.commit())
     }
 }
 
 #[async_trait]
-impl TableProvider for Documents {
+impl TableProvider for DocumentsTable {
     fn schema(&self) -> SchemaRef {
         Arc::clone(&self.columns.schema)
     }
@@ -99,9 +99,12 @@ impl TableProvider for Documents {
                 "a filter that the indexes cannot answer was handed to the scan".to_owned(),
             )
         })?;
-        let mut test = Test::in_view(&predicate, &self.view)?;
+        let mut test = ResolvedPredicate::in_view(&predicate, &self.view)?;
         if let Some(within) = &self.within {
-            test = Test::And(vec![Test::Within(Arc::clone(&within.kept)), test]);
+            test = ResolvedPredicate::And(vec![
+                ResolvedPredicate::Within(Arc::clone(&within.kept)),
+                test,
+            ]);
         }
         let everything = (0..self.columns.columns.len()).collect();
         let projection = projection.unwrap_or(&everything);
@@ -112,9 +115,14 @@ impl TableProvider for Documents {
         let is_single = test.is_single();
         let partitions = if limit.is_some() { 1 } else { PARTITIONS };
         let parts: Arc<[Range<u64>]> = split(test.blocks(self.view.blocks()), partitions).into();
-        let selected =
-            Selected { view: self.view.clone(), test, wanted, schema: Arc::clone(&schema), parts };
-        let producer = |blocks: &Range<u64>| -> Producer {
+        let selected = DocumentScan {
+            view: self.view.clone(),
+            test,
+            wanted,
+            schema: Arc::clone(&schema),
+            parts,
+        };
+        let producer = |blocks: &Range<u64>| -> PartitionProducer {
             let (selected, blocks) = (selected.clone(), blocks.clone());
             Arc::new(move |rows, sink| selected.push(blocks.clone(), limit, rows, sink))
         };
@@ -128,7 +136,7 @@ impl TableProvider for Documents {
         if let Some(limit) = limit {
             detail.push_str(&format!(", limit={limit}"));
         }
-        let scan = Scan::new("documents", schema, detail, producers, rows, Some("id"));
+        let scan = TableScanExec::new("documents", schema, detail, producers, rows, Some("id"));
         let scan = scan.single(is_single);
         Ok(Arc::new(if limit.is_none() { scan.over(selected) } else { scan }))
     }

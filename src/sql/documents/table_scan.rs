@@ -2,8 +2,8 @@
 //!
 //! Producers push batches from threads of their own, one for each partition, through a short queue to the engine.
 
-use super::producer::Producer;
-use super::scan::Selected;
+use super::producer::PartitionProducer;
+use super::scan::DocumentScan;
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 use datafusion::common::Statistics;
@@ -32,13 +32,13 @@ use std::sync::Arc;
 const QUEUE: usize = 2;
 
 /// A scan of one of our tables.
-pub(crate) struct Scan {
+pub(crate) struct TableScanExec {
     table: &'static str,
     /// The filters that the scan applies itself, for EXPLAIN.
     detail: String,
-    producers: Vec<Producer>,
+    producers: Vec<PartitionProducer>,
     /// The selection and columns, when the scan is of `documents`.
-    selected: Option<Selected>,
+    selected: Option<DocumentScan>,
     /// The number of rows, when it is known without reading any.
     rows: Option<u64>,
     /// Whether there is at most one row: such a scan gets no thread.
@@ -46,13 +46,13 @@ pub(crate) struct Scan {
     properties: Arc<PlanProperties>,
 }
 
-impl Scan {
+impl TableScanExec {
     /// A scan with a partition for each producer; `ordered_by` names a column that ascends in each.
     pub(crate) fn new(
         table: &'static str,
         schema: SchemaRef,
         detail: String,
-        producers: Vec<Producer>,
+        producers: Vec<PartitionProducer>,
         rows: Option<u64>,
         ordered_by: Option<&str>,
     ) -> Self {
@@ -73,7 +73,7 @@ impl Scan {
     }
 
     /// Notes which documents are scanned, for optimiser rules that answer more of a statement than the scan does.
-    pub(crate) fn over(self, selected: Selected) -> Self {
+    pub(crate) fn over(self, selected: DocumentScan) -> Self {
         Self { selected: Some(selected), ..self }
     }
 
@@ -82,7 +82,7 @@ impl Scan {
         Self { is_single, ..self }
     }
 
-    pub(crate) const fn selected(&self) -> Option<&Selected> {
+    pub(crate) const fn selected(&self) -> Option<&DocumentScan> {
         self.selected.as_ref()
     }
 
@@ -91,13 +91,13 @@ impl Scan {
     }
 }
 
-impl fmt::Debug for Scan {
+impl fmt::Debug for TableScanExec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Scan({}, {})", self.table, self.detail)
     }
 }
 
-impl DisplayAs for Scan {
+impl DisplayAs for TableScanExec {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<&str> = self
             .properties
@@ -112,7 +112,7 @@ impl DisplayAs for Scan {
     }
 }
 
-impl ExecutionPlan for Scan {
+impl ExecutionPlan for TableScanExec {
     fn name(&self) -> &str {
         "CorpusScan"
     }
@@ -186,7 +186,7 @@ impl ExecutionPlan for Scan {
 }
 
 /// Runs a producer of at most one row in place.
-fn only_batch(producer: &Producer, rows: usize) -> Result<Option<RecordBatch>> {
+fn only_batch(producer: &PartitionProducer, rows: usize) -> Result<Option<RecordBatch>> {
     let mut found = None;
     producer(rows, &mut |batch| {
         if batch.num_rows() > 0 {

@@ -3,15 +3,15 @@
 //! Functions and rules are made once for a view; tables, the clock and limits of memory belong to each statement. A
 //! statement that may read files has an engine of its own, whose caches of files end with it.
 
-use super::limits::Limits;
-use super::pool::Shares;
-use crate::sql::documents::coded::GroupsByCode;
+use super::limits::QueryLimits;
+use super::pool::SortSharePool;
+use crate::sql::documents::coded::CodedGroupBy;
 use crate::sql::documents::table::PARTITIONS;
 use crate::sql::error::QueryError;
 use crate::sql::functions::{json, text_quality};
 use crate::sql::growing;
 use crate::sql::rules::exact;
-use crate::sql::rules::in_lists::ListsKeepNulls;
+use crate::sql::rules::in_lists::NullSafeInLists;
 use crate::sql::rules::multisets::SetsCountCopies;
 use crate::sql::rules::null_joins::JoinsKeepNulls;
 use crate::sql::rules::operands::{KeysAreTexts, ZeroHasNoSign};
@@ -30,7 +30,7 @@ use store::View;
 const BATCH: usize = 8192;
 
 /// Limits of a batch whose rows carry whole texts or metadata.
-pub(in crate::sql) struct RowsWithText {
+pub(in crate::sql) struct BatchLimits {
     pub(in crate::sql) rows: usize,
     /// Bytes of all texts of the batch.
     pub(in crate::sql) texts: usize,
@@ -45,17 +45,17 @@ pub(in crate::sql) fn engine(view: &View) -> std::result::Result<Arc<SessionStat
 
 /// Memory and temporary files of one statement.
 pub(in crate::sql) fn runtime(view: &View) -> std::result::Result<Arc<RuntimeEnv>, QueryError> {
-    let pool = Arc::new(Shares::new(Limits::of(view).pool));
+    let pool = Arc::new(SortSharePool::new(QueryLimits::of(view).pool));
     RuntimeEnvBuilder::new().with_memory_pool(pool).build_arc().map_err(QueryError::run)
 }
 
 fn made(view: &View, runtime: Arc<RuntimeEnv>) -> Result<SessionState> {
-    let limits = Limits::of(view);
+    let limits = QueryLimits::of(view);
     let mut config = SessionConfig::new()
         .with_target_partitions(PARTITIONS)
         .with_batch_size(BATCH)
         .with_information_schema(true)
-        .with_extension(Arc::new(RowsWithText {
+        .with_extension(Arc::new(BatchLimits {
             rows: limits.rows_with_text(view),
             texts: limits.texts,
             value: limits.value,
@@ -75,7 +75,7 @@ fn made(view: &View, runtime: Arc<RuntimeEnv>) -> Result<SessionState> {
     analyzers.push(Arc::new(JoinsKeepNulls));
     analyzers.push(Arc::new(SetsCountCopies));
     analyzers.push(Arc::new(SubqueriesKeepNulls));
-    analyzers.push(Arc::new(ListsKeepNulls));
+    analyzers.push(Arc::new(NullSafeInLists));
     let mut state = SessionStateBuilder::new()
         .with_config(config)
         .with_runtime_env(runtime)
@@ -83,7 +83,7 @@ fn made(view: &View, runtime: Arc<RuntimeEnv>) -> Result<SessionState> {
         .with_analyzer_rules(analyzers)
         .with_type_planner(Arc::new(exact::TimestampsAreMicroseconds))
         .with_optimizer_rule(Arc::new(ZeroHasNoSign))
-        .with_physical_optimizer_rule(Arc::new(GroupsByCode))
+        .with_physical_optimizer_rule(Arc::new(CodedGroupBy))
         .build();
     growing::bound(&mut state, limits.value)?;
     json::register(&mut state)?;

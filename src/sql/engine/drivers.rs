@@ -14,24 +14,24 @@ use std::time::Duration;
 const MOST: usize = 2;
 
 /// Runs a statement, and returns a function that sends the outcome. By then the job has released everything else.
-type Job = Box<dyn FnOnce() -> Outcome + Send>;
-type Outcome = Box<dyn FnOnce() + Send>;
+type DriverJob = Box<dyn FnOnce() -> DriverOutcome + Send>;
+type DriverOutcome = Box<dyn FnOnce() + Send>;
 
-pub(in crate::sql) struct Drivers {
+pub(in crate::sql) struct DriverThreads {
     /// How long an idle thread waits.
     patience: Duration,
     /// The process that the threads belong to, set by the first start. A forked child has none of the threads, and
     /// perhaps a lock that nobody releases, so it starts threads of its own.
     process: AtomicU32,
-    waiting: Mutex<Vec<Waiting>>,
+    waiting: Mutex<Vec<IdleDriver>>,
 }
 
-struct Waiting {
+struct IdleDriver {
     thread: ThreadId,
-    jobs: Sender<Job>,
+    jobs: Sender<DriverJob>,
 }
 
-impl Drivers {
+impl DriverThreads {
     pub(in crate::sql) const fn new(patience: Duration) -> Self {
         Self { patience, process: AtomicU32::new(0), waiting: Mutex::new(Vec::new()) }
     }
@@ -44,7 +44,7 @@ impl Drivers {
         work: impl FnOnce() -> T + Send + 'static,
     ) -> io::Result<Receiver<T>> {
         let (tell, told) = sync_channel(1);
-        let job = move || -> Outcome {
+        let job = move || -> DriverOutcome {
             let done = work();
             Box::new(move || {
                 let _ = tell.send(done);
@@ -57,7 +57,7 @@ impl Drivers {
     }
 
     /// Gives a job to an idle thread; returns it when no thread is idle.
-    fn hand_over(&self, job: Job) -> Option<Job> {
+    fn hand_over(&self, job: DriverJob) -> Option<DriverJob> {
         if !self.is_own() {
             return Some(job);
         }
@@ -79,11 +79,11 @@ impl Drivers {
     }
 
     /// Only for the process that the threads belong to.
-    fn waiting(&self) -> MutexGuard<'_, Vec<Waiting>> {
+    fn waiting(&self) -> MutexGuard<'_, Vec<IdleDriver>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn drive(&self, first: Job) {
+    fn drive(&self, first: DriverJob) {
         let (sender, jobs) = channel();
         let mut next = Some(first);
         while let Some(job) = next {
@@ -96,20 +96,20 @@ impl Drivers {
     }
 
     /// Registers this thread as idle, if there is room.
-    fn wait(&self, jobs: &Sender<Job>) -> bool {
+    fn wait(&self, jobs: &Sender<DriverJob>) -> bool {
         if !self.is_own() {
             return false;
         }
         let mut waiting = self.waiting();
         let has_room = waiting.len() < MOST;
         if has_room {
-            waiting.push(Waiting { thread: std::thread::current().id(), jobs: jobs.clone() });
+            waiting.push(IdleDriver { thread: std::thread::current().id(), jobs: jobs.clone() });
         }
         has_room
     }
 
     /// The next job; none when no job came within `patience`.
-    fn next(&self, jobs: &Receiver<Job>) -> Option<Job> {
+    fn next(&self, jobs: &Receiver<DriverJob>) -> Option<DriverJob> {
         if let Ok(job) = jobs.recv_timeout(self.patience) {
             return Some(job);
         }
@@ -134,13 +134,13 @@ mod tests {
         std::thread::current().id()
     }
 
-    fn waiting(drivers: &Drivers) -> usize {
+    fn waiting(drivers: &DriverThreads) -> usize {
         drivers.waiting().len()
     }
 
     #[test]
     fn concurrent_work_gets_a_thread_each() {
-        static DRIVERS: Drivers = Drivers::new(HOUR);
+        static DRIVERS: DriverThreads = DriverThreads::new(HOUR);
         let start = || DRIVERS.start(Builder::new(), own).unwrap();
         let first = start().recv().unwrap();
         for _ in 0..50 {
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn work_that_panics_tells_nothing_and_its_thread_does_not_wait() {
-        static DRIVERS: Drivers = Drivers::new(HOUR);
+        static DRIVERS: DriverThreads = DriverThreads::new(HOUR);
         let failed = DRIVERS.start(Builder::new(), || panic!("on purpose")).unwrap();
         assert!(failed.recv().is_err());
         assert_eq!(waiting(&DRIVERS), 0);
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn a_thread_leaves_after_its_patience() {
-        static DRIVERS: Drivers = Drivers::new(Duration::from_millis(50));
+        static DRIVERS: DriverThreads = DriverThreads::new(Duration::from_millis(50));
         let first = DRIVERS.start(Builder::new(), own).unwrap().recv().unwrap();
         let started = Instant::now();
         while waiting(&DRIVERS) > 0 && started.elapsed() < HOUR / 60 {

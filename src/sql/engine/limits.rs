@@ -7,7 +7,7 @@ const ROWS_WITH_TEXT: u64 = 256;
 
 /// Bytes for the parts of a query.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Limits {
+pub(crate) struct QueryLimits {
     /// Bytes that sorts, joins and aggregates may hold together before they spill or fail.
     pub pool: usize,
     /// Bytes of text in a batch of a scan. Some eight batches are on their way between a scan and the caller.
@@ -16,7 +16,7 @@ pub(crate) struct Limits {
     pub value: usize,
 }
 
-impl Limits {
+impl QueryLimits {
     pub(crate) fn of(view: &View) -> Self {
         let memory = view.query_memory();
         Self {

@@ -15,10 +15,10 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 /// The poll of the next batch of a partition.
-pub(in crate::sql) type Next = Poll<Option<Result<RecordBatch>>>;
+pub(in crate::sql) type BatchPoll = Poll<Option<Result<RecordBatch>>>;
 
 /// What is done to batches on their way; rows and their order stay.
-pub(in crate::sql) trait Pass: Clone + Send + Sync + 'static {
+pub(in crate::sql) trait BatchHook: Clone + Send + Sync + 'static {
     const NAME: &'static str;
 
     fn detail(&self) -> String;
@@ -28,33 +28,33 @@ pub(in crate::sql) trait Pass: Clone + Send + Sync + 'static {
         &self,
         input: SendableRecordBatchStream,
         context: &TaskContext,
-    ) -> impl FnMut(&mut Context<'_>) -> Next + Send + 'static;
+    ) -> impl FnMut(&mut Context<'_>) -> BatchPoll + Send + 'static;
 }
 
-pub(in crate::sql) struct Passing<P> {
+pub(in crate::sql) struct PassThroughExec<P> {
     input: Arc<dyn ExecutionPlan>,
     pass: P,
 }
 
-impl<P: Pass> Passing<P> {
+impl<P: BatchHook> PassThroughExec<P> {
     pub(in crate::sql) fn new(input: Arc<dyn ExecutionPlan>, pass: P) -> Self {
         Self { input, pass }
     }
 }
 
-impl<P: Pass> fmt::Debug for Passing<P> {
+impl<P: BatchHook> fmt::Debug for PassThroughExec<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(P::NAME)
     }
 }
 
-impl<P: Pass> DisplayAs for Passing<P> {
+impl<P: BatchHook> DisplayAs for PassThroughExec<P> {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "corpusdb: {}", self.pass.detail())
     }
 }
 
-impl<P: Pass> ExecutionPlan for Passing<P> {
+impl<P: BatchHook> ExecutionPlan for PassThroughExec<P> {
     fn name(&self) -> &str {
         P::NAME
     }

@@ -17,14 +17,14 @@ const SORT: &str = "ExternalSorter[";
 /// batches at once: about as much again, a third more when texts are of uneven lengths. The engine asks for these bytes
 /// on top of the share, and fails where the share is all there is.
 #[derive(Debug)]
-pub(crate) struct Shares {
+pub(crate) struct SortSharePool {
     fair: FairSpillPool,
     bytes: usize,
     /// Sorts that run.
     sorts: AtomicUsize,
 }
 
-impl Shares {
+impl SortSharePool {
     pub(crate) fn new(bytes: usize) -> Self {
         Self { fair: FairSpillPool::new(bytes), bytes, sorts: AtomicUsize::new(0) }
     }
@@ -40,7 +40,7 @@ fn sorts(consumer: &MemoryConsumer) -> bool {
     consumer.can_spill() && consumer.name().starts_with(SORT)
 }
 
-impl MemoryPool for Shares {
+impl MemoryPool for SortSharePool {
     fn name(&self) -> &str {
         self.fair.name()
     }
@@ -91,7 +91,7 @@ impl MemoryPool for Shares {
     }
 }
 
-impl fmt::Display for Shares {
+impl fmt::Display for SortSharePool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.fair.fmt(f)
     }

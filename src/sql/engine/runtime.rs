@@ -3,7 +3,7 @@
 //! The runtime lives on a thread of its own, so the functions of this layer may be called from anywhere; called within
 //! another async runtime, they block its thread while they run.
 
-use super::drivers::Drivers;
+use super::drivers::DriverThreads;
 use crate::sql::error::QueryError;
 use std::future::Future;
 use std::sync::mpsc::Receiver;
@@ -17,10 +17,10 @@ const STACK: usize = 64 << 20;
 /// How long a thread waits for the next statement.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-static DRIVERS: Drivers = Drivers::new(PATIENCE);
+static DRIVERS: DriverThreads = DriverThreads::new(PATIENCE);
 
 /// The result of work that was started, to be received.
-pub(crate) type Started<T> = Receiver<Result<T, QueryError>>;
+pub(crate) type RunningStatement<T> = Receiver<Result<T, QueryError>>;
 
 /// Runs `work` on a current-thread runtime of its own thread while `meanwhile` runs here; gives both results.
 pub(crate) fn drive<T, U>(
@@ -49,12 +49,12 @@ pub(crate) fn block_on<T: Send>(
 /// Starts `work` on a runtime and a thread of its own; [`join`] waits for its end.
 pub(crate) fn start<T: Send + 'static>(
     work: impl Future<Output = Result<T, QueryError>> + Send + 'static,
-) -> Result<Started<T>, QueryError> {
+) -> Result<RunningStatement<T>, QueryError> {
     DRIVERS.start(thread(), move || to_end(work)).map_err(QueryError::Thread)
 }
 
 /// Waits for work that was started, and gives its result.
-pub(crate) fn join<T>(driver: Started<T>) -> Result<T, QueryError> {
+pub(crate) fn join<T>(driver: RunningStatement<T>) -> Result<T, QueryError> {
     driver.recv().unwrap_or(Err(QueryError::Panicked))
 }
 

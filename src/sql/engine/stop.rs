@@ -2,7 +2,7 @@
 //!
 //! The batches of every operator are examined, since one may make very many of a few that it takes, and give none.
 
-use super::pass_through::{Next, Pass, Passing};
+use super::pass_through::{BatchHook, BatchPoll, PassThroughExec};
 use crate::sql::error::QueryError;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
@@ -27,16 +27,16 @@ pub(crate) fn stopped_by(
             plan.replace_children(inputs, properties)?
         }
     };
-    Ok(Arc::new(Passing::new(plan, Stoppable { interrupt: interrupt.clone() })))
+    Ok(Arc::new(PassThroughExec::new(plan, StopCheck { interrupt: interrupt.clone() })))
 }
 
 /// Fails an operator's stream once a stop is requested.
 #[derive(Clone)]
-struct Stoppable {
+struct StopCheck {
     interrupt: Interrupt,
 }
 
-impl Pass for Stoppable {
+impl BatchHook for StopCheck {
     const NAME: &'static str = "Stoppable";
 
     fn detail(&self) -> String {
@@ -47,7 +47,7 @@ impl Pass for Stoppable {
         &self,
         mut input: SendableRecordBatchStream,
         _: &TaskContext,
-    ) -> impl FnMut(&mut Context<'_>) -> Next + Send + 'static {
+    ) -> impl FnMut(&mut Context<'_>) -> BatchPoll + Send + 'static {
         let interrupt = self.interrupt.clone();
         move |context| {
             if let Err(stop) = interrupt.check() {

@@ -1,6 +1,6 @@
 //! Evidence that a document has an item of a suite, as reports show it.
 
-use super::weighed::{Weighed, Whose};
+use super::weighed::{EvidenceSubject, WeightedSuite};
 use crate::sql::error::QueryError;
 use model::{ByteSpan, DocId, ItemText, Sightings, SuiteVerdict};
 use serde::Serialize;
@@ -97,17 +97,17 @@ impl ItemEvidence {
     }
 }
 
-impl Weighed<'_> {
+impl WeightedSuite<'_> {
     /// The evidence of a text as reports have it.
     pub(crate) fn told(
         &mut self,
-        whose: Whose<'_>,
+        whose: EvidenceSubject<'_>,
         found: &Sightings,
         rule: &ContaminationRule,
     ) -> Result<Vec<ItemEvidence>, QueryError> {
         let document = match whose {
-            Whose::Document(document) => Some(document.0),
-            Whose::Text(_) => None,
+            EvidenceSubject::Document(document) => Some(document.0),
+            EvidenceSubject::Text(_) => None,
         };
         let decided = self.decided(whose)?;
         let judged = |evidence: Evidence| {
@@ -153,10 +153,10 @@ pub(crate) fn each_evidence(
 ) -> Result<(), QueryError> {
     let kept = view.kept()?;
     for (suite, record) in view.suites()? {
-        let mut weighed = Weighed::among(view, (*suite, record), rule, &kept)?;
+        let mut weighed = WeightedSuite::among(view, (*suite, record), rule, &kept)?;
         for row in view.all_sightings(*suite)? {
             let (document, found) = row?;
-            for evidence in weighed.told(Whose::Document(document), &found, rule)? {
+            for evidence in weighed.told(EvidenceSubject::Document(document), &found, rule)? {
                 if each(evidence)?.is_break() {
                     return Ok(());
                 }
@@ -174,11 +174,11 @@ pub(crate) fn suite_evidence(
     limit: usize,
 ) -> Result<Vec<ItemEvidence>, QueryError> {
     let (suite, record) = view.expect_suite(name)?;
-    let mut weighed = Weighed::among(view, (suite, &record), rule, &view.kept()?)?;
+    let mut weighed = WeightedSuite::among(view, (suite, &record), rule, &view.kept()?)?;
     let mut worst = Worst::new(limit);
     for row in view.all_sightings(suite)? {
         let (document, found) = row?;
-        for evidence in weighed.told(Whose::Document(document), &found, rule)? {
+        for evidence in weighed.told(EvidenceSubject::Document(document), &found, rule)? {
             worst.add(evidence);
         }
     }
@@ -206,8 +206,8 @@ pub(crate) fn document_evidence(
     let (mut all, kept) = (Vec::new(), view.kept()?);
     for (suite, record) in view.suites()? {
         if let Some(found) = view.sightings(*suite, document)? {
-            let mut weighed = Weighed::among(view, (*suite, record), rule, &kept)?;
-            all.extend(weighed.told(Whose::Document(document), &found, rule)?);
+            let mut weighed = WeightedSuite::among(view, (*suite, record), rule, &kept)?;
+            all.extend(weighed.told(EvidenceSubject::Document(document), &found, rule)?);
         }
     }
     for evidence in &mut all {

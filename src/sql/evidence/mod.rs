@@ -11,4 +11,4 @@ mod weighed;
 pub use document_evidence::ItemEvidence;
 pub(crate) use document_evidence::{Worst, document_evidence, each_evidence, suite_evidence};
 pub(crate) use verdicts::{contaminated, verdicts};
-pub(crate) use weighed::{Weighed, Whose};
+pub(crate) use weighed::{EvidenceSubject, WeightedSuite};

@@ -1,6 +1,6 @@
 //! The documents that a rule holds for, by suite.
 
-use super::weighed::{Weighed, Whose};
+use super::weighed::{EvidenceSubject, WeightedSuite};
 use crate::sql::error::QueryError;
 use model::SuiteVerdict;
 use roaring::RoaringTreemap;
@@ -27,11 +27,11 @@ pub(crate) fn contaminated(
     kept: &RoaringTreemap,
 ) -> Result<RoaringTreemap, QueryError> {
     let (suite, record) = view.expect_suite(name)?;
-    let weighed = Weighed::among(view, (suite, &record), rule, kept)?;
+    let weighed = WeightedSuite::among(view, (suite, &record), rule, kept)?;
     let mut found = RoaringTreemap::new();
     for row in view.all_sightings(suite)? {
         let (document, sightings) = row?;
-        let decided = weighed.decided(Whose::Document(document))?;
+        let decided = weighed.decided(EvidenceSubject::Document(document))?;
         let is_rejected = |item: u32| decided.of(item) == Some(SuiteVerdict::Rejected);
         let evidence = weighed.evidence(&sightings);
         if evidence.iter().any(|one| rule.is_met(one) && !is_rejected(one.item)) {

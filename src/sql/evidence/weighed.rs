@@ -14,42 +14,42 @@ const VERDICT_BYTES: u64 = 64;
 
 /// The text whose n-grams are examined.
 #[derive(Clone, Copy)]
-pub(crate) enum Whose<'t> {
+pub(crate) enum EvidenceSubject<'t> {
     Document(DocId),
     Text(&'t str),
 }
 
 /// A suite with the weights of its n-grams and the names of its items.
-pub(crate) struct Weighed<'v> {
+pub(crate) struct WeightedSuite<'v> {
     view: &'v View,
     pub(crate) suite: SuiteId,
     pub(crate) record: SuiteRecord,
     index: SuiteIndex,
     /// N-grams and short questions that are too common to count.
     pub(crate) common: u64,
-    items: BTreeMap<u32, ItemName>,
+    items: BTreeMap<u32, SuiteItemName>,
     verdicts: BTreeMap<VerdictSubject, SuiteVerdict>,
 }
 
 /// What reviewers decided about one text.
-pub(crate) struct Decided<'w> {
+pub(crate) struct TextVerdicts<'w> {
     verdicts: &'w BTreeMap<VerdictSubject, SuiteVerdict>,
     hash: [u8; 16],
 }
 
-impl Decided<'_> {
+impl TextVerdicts<'_> {
     pub(crate) fn of(&self, item: u32) -> Option<SuiteVerdict> {
         self.verdicts.get(&(self.hash, item)).copied()
     }
 }
 
 #[derive(Clone)]
-pub(crate) struct ItemName {
+pub(crate) struct SuiteItemName {
     pub(crate) id: String,
     pub(crate) is_weak: bool,
 }
 
-impl<'v> Weighed<'v> {
+impl<'v> WeightedSuite<'v> {
     /// Weighs by what is common in `kept`, the documents kept now or in a snapshot.
     pub(crate) fn among(
         view: &'v View,
@@ -102,13 +102,16 @@ impl<'v> Weighed<'v> {
     }
 
     /// What reviewers decided about a text, by item. Reads nothing where no decision is stored.
-    pub(crate) fn decided(&self, whose: Whose<'_>) -> Result<Decided<'_>, QueryError> {
+    pub(crate) fn decided(
+        &self,
+        whose: EvidenceSubject<'_>,
+    ) -> Result<TextVerdicts<'_>, QueryError> {
         let hash = match whose {
             _ if self.verdicts.is_empty() => [0; 16],
-            Whose::Document(document) => self.view.expect_header(document)?.raw,
-            Whose::Text(text) => text_hash(text),
+            EvidenceSubject::Document(document) => self.view.expect_header(document)?.raw,
+            EvidenceSubject::Text(text) => text_hash(text),
         };
-        Ok(Decided { verdicts: &self.verdicts, hash })
+        Ok(TextVerdicts { verdicts: &self.verdicts, hash })
     }
 
     pub(crate) fn evidence(&self, found: &Sightings) -> Vec<Evidence> {
@@ -116,12 +119,12 @@ impl<'v> Weighed<'v> {
     }
 
     /// The name of an item, and whether the item lacks an answer.
-    pub(crate) fn item(&mut self, item: u32) -> Result<ItemName, QueryError> {
+    pub(crate) fn item(&mut self, item: u32) -> Result<SuiteItemName, QueryError> {
         if let Some(known) = self.items.get(&item) {
             return Ok(known.clone());
         }
         let found = self.view.suite_item(self.suite, item)?.unwrap_or_default();
-        let name = ItemName { is_weak: found.is_weak(), id: found.id };
+        let name = SuiteItemName { is_weak: found.is_weak(), id: found.id };
         self.items.insert(item, name.clone());
         Ok(name)
     }

@@ -13,7 +13,7 @@ const NUMBER: u64 = 32;
 
 /// An argument, row by row.
 #[derive(Clone, Copy)]
-pub(crate) enum Texts<'a> {
+pub(crate) enum TextArgument<'a> {
     One(&'a ScalarValue),
     Small(&'a StringArray),
     Large(&'a LargeStringArray),
@@ -25,7 +25,7 @@ pub(crate) enum Texts<'a> {
     Other,
 }
 
-impl<'a> Texts<'a> {
+impl<'a> TextArgument<'a> {
     pub(crate) fn of(value: &'a ColumnarValue) -> Self {
         let array: &ArrayRef = match value {
             ColumnarValue::Scalar(scalar) => return Self::One(scalar),

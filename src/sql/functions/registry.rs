@@ -13,7 +13,7 @@ use std::sync::Arc;
 use store::View;
 
 /// A function as SHOW FUNCTIONS describes it.
-struct Function {
+struct FunctionDoc {
     kind: &'static str,
     group: String,
     usage: String,
@@ -37,38 +37,38 @@ pub(crate) fn table(view: &View) -> Result<RecordBatch, QueryError> {
 }
 
 /// Every function by its names. Where one name is both a scalar and a window function, the scalar one is listed.
-fn all(view: &View) -> Result<BTreeMap<String, Function>, QueryError> {
+fn all(view: &View) -> Result<BTreeMap<String, FunctionDoc>, QueryError> {
     let state = session::session(view)?;
     let mut all = BTreeMap::new();
     for (name, function) in state.scalar_functions() {
-        let told = Function::of("scalar", name, function.documentation());
+        let told = FunctionDoc::of("scalar", name, function.documentation());
         all.insert(name.clone(), told);
     }
     for (name, meaning) in json::functions() {
         let usage = format!("{name}(JSON, STEP, ..)");
-        all.insert(name.to_owned(), Function::ours("scalar", "JSON Functions", &usage, meaning));
+        all.insert(name.to_owned(), FunctionDoc::ours("scalar", "JSON Functions", &usage, meaning));
     }
     for (name, usage, meaning) in quality::functions() {
-        let told = Function::ours("scalar", "Text Quality Functions", &usage, meaning);
+        let told = FunctionDoc::ours("scalar", "Text Quality Functions", &usage, meaning);
         all.insert(name.to_owned(), told);
     }
     for (name, function) in state.aggregate_functions() {
-        let told = Function::of("aggregate", name, function.documentation());
+        let told = FunctionDoc::of("aggregate", name, function.documentation());
         all.entry(name.clone()).or_insert(told);
     }
     for (name, function) in state.window_functions() {
-        let told = Function::of("window", name, function.documentation());
+        let told = FunctionDoc::of("window", name, function.documentation());
         all.entry(name.clone()).or_insert(told);
     }
     for (name, usage, meaning) in TABLE_FUNCTIONS {
         // `range` also makes lists of values; it is listed as a table.
-        let told = Function::ours("table", "Table Functions", usage, meaning);
+        let told = FunctionDoc::ours("table", "Table Functions", usage, meaning);
         all.insert(name.to_owned(), told);
     }
     Ok(all)
 }
 
-impl Function {
+impl FunctionDoc {
     fn ours(kind: &'static str, group: &str, usage: &str, meaning: &str) -> Self {
         let (group, usage, meaning) = (group.to_owned(), usage.to_owned(), meaning.to_owned());
         Self { kind, group, usage, meaning }

@@ -2,7 +2,7 @@
 //!
 //! A null text, or a null argument, gives null. Each text is scored by itself, so memory is bounded by the longest one.
 
-use super::arguments::Texts;
+use super::arguments::TextArgument;
 use arrow::array::{
     ArrayRef, Float64Array, Int64Array, Int64Builder, ListBuilder, StringBuilder, StringViewArray,
     StringViewBuilder, StructBuilder,
@@ -23,7 +23,7 @@ use text::signals as of;
 const PLACES: usize = 1000;
 
 #[derive(Clone, Copy, Debug)]
-enum Answer {
+enum TextAnswer {
     Count(fn(&str) -> u64),
     Number(fn(&str) -> f64),
     /// Takes an integer beside the text, of at least this value.
@@ -36,142 +36,147 @@ enum Answer {
     Places,
 }
 
-type Told = (&'static str, Answer, &'static str, &'static str);
+type TextFunctionSpec = (&'static str, TextAnswer, &'static str, &'static str);
 
 /// The functions: what they answer, how they are called, and what they mean.
-const FUNCTIONS: [Told; 25] = [
+const FUNCTIONS: [TextFunctionSpec; 25] = [
     (
         "word_count",
-        Answer::Count(of::word_count),
+        TextAnswer::Count(of::word_count),
         "TEXT",
         "words, separated by white space, that are not only punctuation",
     ),
     (
         "mean_word_length",
-        Answer::Number(of::mean_word_length),
+        TextAnswer::Number(of::mean_word_length),
         "TEXT",
         "mean number of characters of these words",
     ),
     (
         "symbol_ratio",
-        Answer::Number(of::symbol_ratio),
+        TextAnswer::Number(of::symbol_ratio),
         "TEXT",
         "`#`, or ellipses if there are more, per word",
     ),
-    ("alpha_ratio", Answer::Number(of::alpha_ratio), "TEXT", "share of the words with a letter"),
-    ("newline_ratio", Answer::Number(of::newline_ratio), "TEXT", "line feeds per word"),
+    (
+        "alpha_ratio",
+        TextAnswer::Number(of::alpha_ratio),
+        "TEXT",
+        "share of the words with a letter",
+    ),
+    ("newline_ratio", TextAnswer::Number(of::newline_ratio), "TEXT", "line feeds per word"),
     (
         "stopword_count",
-        Answer::StopWords,
+        TextAnswer::StopWords,
         "TEXT, LANGUAGE",
         "how many of eight stop words of a language it has, null for a language without a list",
     ),
     (
         "bullet_fraction",
-        Answer::Number(of::bullet_fraction),
+        TextAnswer::Number(of::bullet_fraction),
         "TEXT",
         "share of the lines that begin with `•` or `-`",
     ),
     (
         "ellipsis_fraction",
-        Answer::Number(of::ellipsis_fraction),
+        TextAnswer::Number(of::ellipsis_fraction),
         "TEXT",
         "share of the lines that end with an ellipsis",
     ),
     (
         "terminal_punctuation_fraction",
-        Answer::Number(of::terminal_punctuation_fraction),
+        TextAnswer::Number(of::terminal_punctuation_fraction),
         "TEXT",
         "share of the lines without blank ones that end like a sentence",
     ),
     (
         "short_line_fraction",
-        Answer::NumberOf(0, of::short_line_fraction),
+        TextAnswer::NumberOf(0, of::short_line_fraction),
         "TEXT, CHARS",
         "share of the lines without blank ones that have at most N characters",
     ),
     (
         "long_line_count",
-        Answer::CountOf(0, of::long_line_count),
+        TextAnswer::CountOf(0, of::long_line_count),
         "TEXT, CHARS",
         "lines of at least N characters",
     ),
     (
         "char_dup_fraction",
-        Answer::Number(of::char_dup_fraction),
+        TextAnswer::Number(of::char_dup_fraction),
         "TEXT",
         "share of the characters in lines without blank ones that equal an earlier line",
     ),
     (
         "dup_line_fraction",
-        Answer::Number(of::dup_line_fraction),
+        TextAnswer::Number(of::dup_line_fraction),
         "TEXT",
         "share of the lines that equal an earlier line",
     ),
     (
         "dup_line_char_fraction",
-        Answer::Number(of::dup_line_char_fraction),
+        TextAnswer::Number(of::dup_line_char_fraction),
         "TEXT",
         "share of the characters in such lines",
     ),
     (
         "dup_paragraph_fraction",
-        Answer::Number(of::dup_paragraph_fraction),
+        TextAnswer::Number(of::dup_paragraph_fraction),
         "TEXT",
         "share of the paragraphs that equal an earlier paragraph",
     ),
     (
         "dup_paragraph_char_fraction",
-        Answer::Number(of::dup_paragraph_char_fraction),
+        TextAnswer::Number(of::dup_paragraph_char_fraction),
         "TEXT",
         "share of the characters in such paragraphs",
     ),
     (
         "dup_ngram_fraction",
-        Answer::NumberOf(1, of::dup_ngram_fraction),
+        TextAnswer::NumberOf(1, of::dup_ngram_fraction),
         "TEXT, N",
         "share of the characters in runs of n words that occurred before",
     ),
     (
         "top_ngram_fraction",
-        Answer::NumberOf(1, of::top_ngram_fraction),
+        TextAnswer::NumberOf(1, of::top_ngram_fraction),
         "TEXT, N",
         "share of the characters in the most frequent run of n words",
     ),
     (
         "c4_line_fraction",
-        Answer::Number(of::c4_line_fraction),
+        TextAnswer::Number(of::c4_line_fraction),
         "TEXT",
         "share of the lines that C4 keeps",
     ),
     (
         "c4_sentence_count",
-        Answer::Count(of::c4_sentence_count),
+        TextAnswer::Count(of::c4_sentence_count),
         "TEXT",
         "sentences in the lines that C4 keeps",
     ),
     (
         "compression_ratio",
-        Answer::Number(of::compression_ratio),
+        TextAnswer::Number(of::compression_ratio),
         "TEXT",
         "bytes of text per byte of its zstd frame",
     ),
-    ("lang", Answer::Language, "TEXT", "its language, by ISO 639-1; null without letters"),
+    ("lang", TextAnswer::Language, "TEXT", "its language, by ISO 639-1; null without letters"),
     (
         "lang_score",
-        Answer::LanguageScore,
+        TextAnswer::LanguageScore,
         "TEXT",
         "how much better this language fits than the next one, 0 to 1",
     ),
     (
         "pii_flags",
-        Answer::Flags,
+        TextAnswer::Flags,
         "TEXT",
         "kinds of personal data in it, as a list: card, email, iban, ipv4, ipv6, phone",
     ),
     (
         "pii_spans",
-        Answer::Places,
+        TextAnswer::Places,
         "TEXT",
         "places of personal data: kind, start and length in characters, for substr; the first 1,000",
     ),
@@ -195,7 +200,7 @@ pub(in crate::sql) fn register(registry: &mut dyn FunctionRegistry) -> Result<()
 #[derive(Debug)]
 struct TextFunction {
     name: &'static str,
-    answer: Answer,
+    answer: TextAnswer,
     takes: &'static str,
     signature: Signature,
 }
@@ -225,11 +230,15 @@ impl ScalarUDFImpl for TextFunction {
 
     fn return_type(&self, _: &[DataType]) -> Result<DataType> {
         Ok(match self.answer {
-            Answer::Count(_) | Answer::CountOf(..) | Answer::StopWords => DataType::Int64,
-            Answer::Number(_) | Answer::NumberOf(..) | Answer::LanguageScore => DataType::Float64,
-            Answer::Language => DataType::Utf8View,
-            Answer::Flags => list_of(DataType::Utf8View),
-            Answer::Places => list_of(DataType::Struct(place())),
+            TextAnswer::Count(_) | TextAnswer::CountOf(..) | TextAnswer::StopWords => {
+                DataType::Int64
+            }
+            TextAnswer::Number(_) | TextAnswer::NumberOf(..) | TextAnswer::LanguageScore => {
+                DataType::Float64
+            }
+            TextAnswer::Language => DataType::Utf8View,
+            TextAnswer::Flags => list_of(DataType::Utf8View),
+            TextAnswer::Places => list_of(DataType::Struct(place())),
         })
     }
 
@@ -244,13 +253,13 @@ impl ScalarUDFImpl for TextFunction {
         let number =
             |kind: &DataType| (kind.is_integer() || kind.is_null()).then_some(DataType::Int64);
         let coerced = match (self.answer, kinds) {
-            (Answer::CountOf(..) | Answer::NumberOf(..), [first, second]) => {
+            (TextAnswer::CountOf(..) | TextAnswer::NumberOf(..), [first, second]) => {
                 text(first).zip(number(second)).map(|(first, second)| vec![first, second])
             }
-            (Answer::StopWords, [first, second]) => {
+            (TextAnswer::StopWords, [first, second]) => {
                 text(first).zip(text(second)).map(|(first, second)| vec![first, second])
             }
-            (Answer::CountOf(..) | Answer::NumberOf(..) | Answer::StopWords, _) => None,
+            (TextAnswer::CountOf(..) | TextAnswer::NumberOf(..) | TextAnswer::StopWords, _) => None,
             (_, [first]) => text(first).map(|first| vec![first]),
             _ => None,
         };
@@ -265,8 +274,8 @@ impl ScalarUDFImpl for TextFunction {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let values: Vec<Texts<'_>> = args.args.iter().map(Texts::of).collect();
-        let varies = values.iter().any(Texts::varies);
+        let values: Vec<TextArgument<'_>> = args.args.iter().map(TextArgument::of).collect();
+        let varies = values.iter().any(TextArgument::varies);
         let rows = if varies { args.number_rows } else { 1 };
         let array = self.answers(&values, rows)?;
         Ok(match varies {
@@ -277,7 +286,7 @@ impl ScalarUDFImpl for TextFunction {
 }
 
 impl TextFunction {
-    fn answers(&self, values: &[Texts<'_>], rows: usize) -> Result<ArrayRef> {
+    fn answers(&self, values: &[TextArgument<'_>], rows: usize) -> Result<ArrayRef> {
         let Some((texts, beside)) = values.split_first() else {
             return plan_err!("`{}` takes a text", self.name);
         };
@@ -285,46 +294,51 @@ impl TextFunction {
         // A count of characters or words fits: no text has 2^63.
         let count = |count: u64| count.cast_signed();
         Ok(match self.answer {
-            Answer::Count(of) => {
+            TextAnswer::Count(of) => {
                 Arc::new(texts().map(|text| text.map(of).map(count)).collect::<Int64Array>())
             }
-            Answer::Number(of) => {
+            TextAnswer::Number(of) => {
                 Arc::new(texts().map(|text| text.map(of)).collect::<Float64Array>())
             }
-            Answer::CountOf(least, of) => {
+            TextAnswer::CountOf(least, of) => {
                 let numbers = self.numbers(beside, rows, least)?;
                 let both = texts().zip(numbers).map(|(text, n)| text.zip(n));
                 let all = both.map(|both| both.map(|(text, n)| count(of(text, n))));
                 Arc::new(all.collect::<Int64Array>())
             }
-            Answer::NumberOf(least, of) => {
+            TextAnswer::NumberOf(least, of) => {
                 let numbers = self.numbers(beside, rows, least)?;
                 let both = texts().zip(numbers).map(|(text, n)| text.zip(n));
                 let all = both.map(|both| both.map(|(text, n)| of(text, n)));
                 Arc::new(all.collect::<Float64Array>())
             }
-            Answer::StopWords => {
+            TextAnswer::StopWords => {
                 let language = |row| beside.first().and_then(|beside| beside.text(row));
                 let of = |(row, text): (usize, Option<&str>)| {
                     of::stopword_count(text?, language(row)?).map(count)
                 };
                 Arc::new(texts().enumerate().map(of).collect::<Int64Array>())
             }
-            Answer::Language => {
+            TextAnswer::Language => {
                 let all = texts().map(|text| text.and_then(of::language));
                 Arc::new(all.collect::<StringViewArray>())
             }
-            Answer::LanguageScore => {
+            TextAnswer::LanguageScore => {
                 let all = texts().map(|text| text.and_then(of::language_score));
                 Arc::new(all.collect::<Float64Array>())
             }
-            Answer::Flags => flags(texts()),
-            Answer::Places => places(texts()),
+            TextAnswer::Flags => flags(texts()),
+            TextAnswer::Places => places(texts()),
         })
     }
 
     /// The integer arguments; none where they are null.
-    fn numbers(&self, beside: &[Texts<'_>], rows: usize, least: i64) -> Result<Vec<Option<u64>>> {
+    fn numbers(
+        &self,
+        beside: &[TextArgument<'_>],
+        rows: usize,
+        least: i64,
+    ) -> Result<Vec<Option<u64>>> {
         let Some(beside) = beside.first() else {
             return plan_err!("`{}` takes a text and a number", self.name);
         };

@@ -1,7 +1,7 @@
 //! Computes how many bytes each function that makes lists, or texts of lists, would make of a batch.
 
 use super::sizes::length;
-use crate::sql::functions::arguments::Texts;
+use crate::sql::functions::arguments::TextArgument;
 use arrow::array::{Array, AsArray, OffsetSizeTrait};
 use arrow::datatypes::DataType;
 use datafusion::logical_expr::ColumnarValue;
@@ -29,7 +29,7 @@ pub(super) fn zipped(args: &[ColumnarValue], rows: usize) -> u64 {
 /// An element repeated.
 pub(super) fn repeated(args: &[ColumnarValue], rows: usize) -> u64 {
     let [element, times, ..] = args else { return 0 };
-    let (texts, times) = (Texts::of(element), Texts::of(times));
+    let (texts, times) = (TextArgument::of(element), TextArgument::of(times));
     let nested = element.data_type().is_nested().then(|| held_value(element));
     let bytes = |row| nested.unwrap_or_else(|| texts.bytes(row)).saturating_add(ELEMENT);
     let each = (0..rows).map(|row| bytes(row).saturating_mul(times.number(row)));
@@ -39,7 +39,7 @@ pub(super) fn repeated(args: &[ColumnarValue], rows: usize) -> u64 {
 /// A list resized to a number of elements.
 pub(super) fn resized(args: &[ColumnarValue], rows: usize) -> u64 {
     let [list, wanted, rest @ ..] = args else { return 0 };
-    let (wanted, filler) = (Texts::of(wanted), rest.first().map(Texts::of));
+    let (wanted, filler) = (TextArgument::of(wanted), rest.first().map(TextArgument::of));
     let each = (0..rows).map(|row| {
         let bytes = filler.map_or(0, |filler| filler.bytes(row)).saturating_add(ELEMENT);
         bytes.saturating_mul(wanted.number(row))
@@ -53,7 +53,7 @@ pub(super) fn counted(args: &[ColumnarValue], rows: usize) -> u64 {
     if args.iter().any(|arg| !arg.data_type().is_integer() && !arg.data_type().is_null()) {
         return u64::MAX;
     }
-    let texts: Vec<Texts<'_>> = args.iter().map(Texts::of).collect();
+    let texts: Vec<TextArgument<'_>> = args.iter().map(TextArgument::of).collect();
     let number = |at: usize, row: usize| texts.get(at).and_then(|text| text.integer(row));
     let each = (0..rows).map(|row| {
         let (first, last) = match texts.len() {
@@ -76,7 +76,7 @@ pub(super) fn written(args: &[ColumnarValue], rows: usize) -> u64 {
 /// A text split at each occurrence of another one.
 pub(super) fn cut(args: &[ColumnarValue], rows: usize) -> u64 {
     let [text, separator, ..] = args else { return 0 };
-    let (texts, separators) = (Texts::of(text), Texts::of(separator));
+    let (texts, separators) = (TextArgument::of(text), TextArgument::of(separator));
     let each = (0..rows).map(|row| {
         let Some(text) = texts.text(row) else { return 0 };
         let parts = match separators.text(row) {

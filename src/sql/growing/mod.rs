@@ -10,7 +10,7 @@ mod tests;
 
 pub(super) use lists::held;
 
-use crate::sql::functions::arguments::Texts;
+use crate::sql::functions::arguments::TextArgument;
 use crate::sql::functions::engine_function::all_but_the_call;
 use arrow::array::{ArrayRef, GenericStringBuilder, OffsetSizeTrait, StringViewBuilder};
 use arrow::datatypes::DataType;
@@ -34,7 +34,7 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug)]
 enum Size {
     /// A function whose result is a text: bytes of one row.
-    Texts(fn(&[Texts<'_>], usize) -> u64),
+    TextArgument(fn(&[TextArgument<'_>], usize) -> u64),
     /// A function whose result is a list: bytes of all rows.
     Lists(lists::Whole),
 }
@@ -154,7 +154,7 @@ fn check(name: &str, args: &[ColumnarValue], rows: usize, size: Size, limit: usi
             (lists::gathered(args, rows), "lists")
         }
         Size::Texts(size) => {
-            let texts: Vec<Texts<'_>> = args.iter().map(Texts::of).collect();
+            let texts: Vec<TextArgument<'_>> = args.iter().map(TextArgument::of).collect();
             let mut sum = 0_u64;
             for row in 0..rows {
                 sum = sum.saturating_add(size(&texts, row));
@@ -243,7 +243,7 @@ impl ScalarUDFImpl for Join {
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let joined = Size::Texts(sizes::joined);
         check(self.name(), &args.args, args.number_rows, joined, self.limit)?;
-        let texts: Vec<Texts<'_>> = args.args.iter().map(Texts::of).collect();
+        let texts: Vec<TextArgument<'_>> = args.args.iter().map(TextArgument::of).collect();
         let [left, right] = texts.as_slice() else {
             return exec_err!("`||` takes two texts");
         };

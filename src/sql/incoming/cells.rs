@@ -17,7 +17,7 @@ const LONGEST: usize = 2 << 30;
 
 /// The type of a value, as it is spelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Kind {
+pub(super) enum RecordValueKind {
     /// Absent, or null.
     Missing,
     Bool,
@@ -26,7 +26,7 @@ pub(super) enum Kind {
     Text,
 }
 
-impl Kind {
+impl RecordValueKind {
     pub(super) const ALL: [Self; 5] =
         [Self::Missing, Self::Bool, Self::Int, Self::Float, Self::Text];
 
@@ -43,7 +43,7 @@ impl Kind {
 
 /// One value.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Cell<'r> {
+pub(super) enum RecordValue<'r> {
     Missing,
     Bool(bool),
     Int(i64),
@@ -51,14 +51,14 @@ pub(super) enum Cell<'r> {
     Text(Cow<'r, str>),
 }
 
-impl Cell<'_> {
-    pub(super) const fn kind(&self) -> Kind {
+impl RecordValue<'_> {
+    pub(super) const fn kind(&self) -> RecordValueKind {
         match self {
-            Self::Missing => Kind::Missing,
-            Self::Bool(_) => Kind::Bool,
-            Self::Int(_) => Kind::Int,
-            Self::Float(_) => Kind::Float,
-            Self::Text(_) => Kind::Text,
+            Self::Missing => RecordValueKind::Missing,
+            Self::Bool(_) => RecordValueKind::Bool,
+            Self::Int(_) => RecordValueKind::Int,
+            Self::Float(_) => RecordValueKind::Float,
+            Self::Text(_) => RecordValueKind::Text,
         }
     }
 
@@ -69,21 +69,26 @@ impl Cell<'_> {
 }
 
 /// The values of a record for `names`, or why the condition cannot be evaluated for it.
-pub(super) fn row<'r>(record: &Incoming<'r>, names: &[String]) -> Result<Vec<Cell<'r>>, String> {
-    let count = |n: usize| Cell::Int(i64::try_from(n).unwrap_or(i64::MAX));
-    let text = |text: Option<&'r str>| text.map_or(Cell::Missing, |t| Cell::Text(Cow::Borrowed(t)));
+pub(super) fn row<'r>(
+    record: &Incoming<'r>,
+    names: &[String],
+) -> Result<Vec<RecordValue<'r>>, String> {
+    let count = |n: usize| RecordValue::Int(i64::try_from(n).unwrap_or(i64::MAX));
+    let text = |text: Option<&'r str>| {
+        text.map_or(RecordValue::Missing, |t| RecordValue::Text(Cow::Borrowed(t)))
+    };
     let built_in = |name: &String| match name.as_str() {
         "key" => text(record.key),
         "source" => text(Some(record.source)),
         "text" => text(record.text),
-        "bytes" => record.text.map_or(Cell::Missing, |text| count(text.len())),
-        "chars" => record.text.map_or(Cell::Missing, |text| count(text.chars().count())),
+        "bytes" => record.text.map_or(RecordValue::Missing, |text| count(text.len())),
+        "chars" => record.text.map_or(RecordValue::Missing, |text| count(text.chars().count())),
         "meta" => text(Some(record.fields)),
-        _ => Cell::Missing,
+        _ => RecordValue::Missing,
     };
-    let mut cells: Vec<Cell<'r>> = names.iter().map(built_in).collect();
+    let mut cells: Vec<RecordValue<'r>> = names.iter().map(built_in).collect();
     if names.iter().any(|name| !BUILT_IN.contains(&name.as_str())) {
-        let fields = Fields { names, cells: &mut cells };
+        let fields = RecordFieldVisitor { names, cells: &mut cells };
         let mut parser = serde_json::Deserializer::from_str(record.fields);
         parser.deserialize_map(fields).map_err(|error| error.to_string())?;
     }
@@ -95,37 +100,39 @@ pub(super) fn row<'r>(record: &Incoming<'r>, names: &[String]) -> Result<Vec<Cel
 
 /// The array of a column of one kind.
 pub(super) fn array<'a, 'r: 'a>(
-    kind: Kind,
-    cells: impl ExactSizeIterator<Item = &'a Cell<'r>>,
+    kind: RecordValueKind,
+    cells: impl ExactSizeIterator<Item = &'a RecordValue<'r>>,
 ) -> ArrayRef {
     match kind {
-        Kind::Missing => Arc::new(NullArray::new(cells.len())),
-        Kind::Bool => Arc::new(BooleanArray::from_iter(cells.map(|cell| match cell {
-            Cell::Bool(truth) => Some(*truth),
+        RecordValueKind::Missing => Arc::new(NullArray::new(cells.len())),
+        RecordValueKind::Bool => Arc::new(BooleanArray::from_iter(cells.map(|cell| match cell {
+            RecordValue::Bool(truth) => Some(*truth),
             _ => None,
         }))),
-        Kind::Int => Arc::new(Int64Array::from_iter(cells.map(|cell| match cell {
-            Cell::Int(number) => Some(*number),
+        RecordValueKind::Int => Arc::new(Int64Array::from_iter(cells.map(|cell| match cell {
+            RecordValue::Int(number) => Some(*number),
             _ => None,
         }))),
-        Kind::Float => Arc::new(Float64Array::from_iter(cells.map(|cell| match cell {
-            Cell::Float(number) => Some(*number),
+        RecordValueKind::Float => Arc::new(Float64Array::from_iter(cells.map(|cell| match cell {
+            RecordValue::Float(number) => Some(*number),
             _ => None,
         }))),
-        Kind::Text => Arc::new(StringViewArray::from_iter(cells.map(|cell| match cell {
-            Cell::Text(text) => Some(text.as_ref()),
-            _ => None,
-        }))),
+        RecordValueKind::Text => {
+            Arc::new(StringViewArray::from_iter(cells.map(|cell| match cell {
+                RecordValue::Text(text) => Some(text.as_ref()),
+                _ => None,
+            })))
+        }
     }
 }
 
 /// Collects the fields of an object that have a column; of several under one name the last.
-struct Fields<'a, 'r> {
+struct RecordFieldVisitor<'a, 'r> {
     names: &'a [String],
-    cells: &'a mut Vec<Cell<'r>>,
+    cells: &'a mut Vec<RecordValue<'r>>,
 }
 
-impl<'r> Visitor<'r> for Fields<'_, 'r> {
+impl<'r> Visitor<'r> for RecordFieldVisitor<'_, 'r> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -147,21 +154,23 @@ impl<'r> Visitor<'r> for Fields<'_, 'r> {
 
 /// Reads a JSON value: a number without fraction and exponent that 64 bits hold is an integer, a list or an object is
 /// its JSON text.
-fn value(raw: &str) -> Result<Cell<'_>, serde_json::Error> {
+fn value(raw: &str) -> Result<RecordValue<'_>, serde_json::Error> {
     Ok(match raw.as_bytes().first() {
-        Some(b'n') | None => Cell::Missing,
-        Some(b't') => Cell::Bool(true),
-        Some(b'f') => Cell::Bool(false),
+        Some(b'n') | None => RecordValue::Missing,
+        Some(b't') => RecordValue::Bool(true),
+        Some(b'f') => RecordValue::Bool(false),
         Some(b'"') => match serde_json::from_str::<&str>(raw) {
-            Ok(plain) => Cell::Text(Cow::Borrowed(plain)),
-            Err(_) => Cell::Text(Cow::Owned(serde_json::from_str(raw)?)),
+            Ok(plain) => RecordValue::Text(Cow::Borrowed(plain)),
+            Err(_) => RecordValue::Text(Cow::Owned(serde_json::from_str(raw)?)),
         },
-        Some(b'[' | b'{') => Cell::Text(Cow::Borrowed(raw)),
+        Some(b'[' | b'{') => RecordValue::Text(Cow::Borrowed(raw)),
         Some(_) => match raw.parse::<i64>() {
-            Ok(whole) => Cell::Int(whole),
-            Err(_) => {
-                raw.parse().ok().filter(|n: &f64| n.is_finite()).map_or(Cell::Missing, Cell::Float)
-            }
+            Ok(whole) => RecordValue::Int(whole),
+            Err(_) => raw
+                .parse()
+                .ok()
+                .filter(|n: &f64| n.is_finite())
+                .map_or(RecordValue::Missing, RecordValue::Float),
         },
     })
 }
@@ -178,23 +187,23 @@ mod tests {
         let names =
             ["a", "b", "c", "d", "e", "f", "g", "h", "none", "text", "bytes", "chars", "key"];
         let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-        let text = |text: &'static str| Cell::Text(Cow::Borrowed(text));
+        let text = |text: &'static str| RecordValue::Text(Cow::Borrowed(text));
         assert_eq!(
             row(&record, &names).unwrap(),
             [
-                Cell::Int(2),
-                Cell::Float(1.0),
+                RecordValue::Int(2),
+                RecordValue::Float(1.0),
                 text("x\ny"),
                 text("[1, 2]"),
-                Cell::Missing,
-                Cell::Bool(true),
-                Cell::Missing,
-                Cell::Float(1e20),
-                Cell::Missing,
+                RecordValue::Missing,
+                RecordValue::Bool(true),
+                RecordValue::Missing,
+                RecordValue::Float(1e20),
+                RecordValue::Missing,
                 text("é!"),
-                Cell::Int(3),
-                Cell::Int(2),
-                Cell::Missing,
+                RecordValue::Int(3),
+                RecordValue::Int(2),
+                RecordValue::Missing,
             ]
         );
     }

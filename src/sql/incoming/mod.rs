@@ -10,14 +10,14 @@ mod tests;
 use super::{growing, session};
 use crate::sql::engine::runtime;
 use crate::sql::error::QueryError;
-use crate::sql::expression::is_of_chance;
+use crate::sql::expression::is_volatile;
 use crate::sql::functions::text_quality;
 use crate::sql::rules::{exact, in_lists, operands};
 use crate::sql::syntax::faults::{shown, words};
 use crate::sql::syntax::{parser, presets};
 use arrow::array::{Array, AsArray, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{DataType, Field, Schema};
-use cells::{BUILT_IN, Cell, Kind, array, row};
+use cells::{BUILT_IN, RecordValue, RecordValueKind, array, row};
 use datafusion::common::DFSchema;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::error::DataFusionError;
@@ -38,26 +38,26 @@ const DEPTH: usize = 200;
 /// Bytes of the values of one batch.
 const BATCH: usize = 4 << 20;
 
-type Plan = Result<Arc<Planned>, String>;
+type Plan = Result<Arc<PlannedCondition>, String>;
 
 /// The condition, planned for one set of types.
-struct Planned {
+struct PlannedCondition {
     /// The types; where a value is missing, a type with which the condition can be planned.
-    kinds: Vec<Kind>,
+    kinds: Vec<RecordValueKind>,
     expression: Arc<dyn PhysicalExpr>,
 }
 
 /// A condition over the fields of incoming records and over `key`, `source`, `text`, `bytes`, `chars` and `meta`.
-pub struct IncomingCondition {
+pub struct RecordCondition {
     sql: String,
     state: SessionState,
     /// The columns that the condition names, in byte order.
     names: Vec<String>,
-    plans: Mutex<BTreeMap<Vec<Kind>, Plan>>,
+    plans: Mutex<BTreeMap<Vec<RecordValueKind>, Plan>>,
     unseen: Mutex<BTreeSet<String>>,
 }
 
-impl IncomingCondition {
+impl RecordCondition {
     /// Reads a condition. Functions may make texts of a share of `memory`. It blocks.
     ///
     /// # Errors
@@ -91,7 +91,7 @@ impl IncomingCondition {
         let unseen = condition.names.iter().filter(of_records).cloned().collect();
         condition.unseen = Mutex::new(unseen);
         // A condition that cannot be planned for any types fails here.
-        condition.plan(&vec![Kind::Missing; condition.names.len()]).map_err(unusable)?;
+        condition.plan(&vec![RecordValueKind::Missing; condition.names.len()]).map_err(unusable)?;
         Ok(condition)
     }
 
@@ -112,7 +112,7 @@ impl IncomingCondition {
         self.state.create_logical_expr_from_sql_expr(parsed, &schema)
     }
 
-    fn plan(&self, kinds: &[Kind]) -> Plan {
+    fn plan(&self, kinds: &[RecordValueKind]) -> Plan {
         let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = plans.get(kinds) {
             return known.clone();
@@ -129,19 +129,19 @@ impl IncomingCondition {
 
     /// A missing value is null without a type, or null of a type with which the condition can be planned; a key is a
     /// text.
-    fn planned(&self, kinds: &[Kind]) -> Plan {
-        let filled = |with: Kind| {
-            let kind = |(name, kind): (&String, &Kind)| match kind {
-                Kind::Missing if name == "key" => Kind::Text,
-                Kind::Missing => with,
+    fn planned(&self, kinds: &[RecordValueKind]) -> Plan {
+        let filled = |with: RecordValueKind| {
+            let kind = |(name, kind): (&String, &RecordValueKind)| match kind {
+                RecordValueKind::Missing if name == "key" => RecordValueKind::Text,
+                RecordValueKind::Missing => with,
                 kind => *kind,
             };
             self.names.iter().zip(kinds).map(kind).collect()
         };
         first_good(|with| {
-            let kinds: Vec<Kind> = filled(with);
+            let kinds: Vec<RecordValueKind> = filled(with);
             let expression = self.physical(&schema(&self.names, &kinds))?;
-            Ok(Arc::new(Planned { kinds, expression }))
+            Ok(Arc::new(PlannedCondition { kinds, expression }))
         })
     }
 
@@ -173,10 +173,14 @@ impl IncomingCondition {
     }
 
     /// The verdicts on rows of the same types.
-    fn ask(&self, kinds: &[Kind], rows: &[&[Cell<'_>]]) -> Result<Vec<IncomingVerdict>, String> {
+    fn ask(
+        &self,
+        kinds: &[RecordValueKind],
+        rows: &[&[RecordValue<'_>]],
+    ) -> Result<Vec<IncomingVerdict>, String> {
         let plan = self.plan(kinds)?;
         let columns = plan.kinds.iter().enumerate().map(|(at, kind)| {
-            let cells: Vec<&Cell<'_>> = rows.iter().filter_map(|row| row.get(at)).collect();
+            let cells: Vec<&RecordValue<'_>> = rows.iter().filter_map(|row| row.get(at)).collect();
             array(*kind, cells.into_iter())
         });
         let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
@@ -194,7 +198,11 @@ impl IncomingCondition {
     }
 
     /// The verdicts on rows of the same types; where evaluating them together fails, each is evaluated alone.
-    fn answer(&self, kinds: &[Kind], rows: &[&[Cell<'_>]]) -> Vec<IncomingVerdict> {
+    fn answer(
+        &self,
+        kinds: &[RecordValueKind],
+        rows: &[&[RecordValue<'_>]],
+    ) -> Vec<IncomingVerdict> {
         match self.ask(kinds, rows) {
             Ok(verdicts) => verdicts,
             Err(why) if rows.len() <= 1 => vec![IncomingVerdict::Unanswered(why); rows.len()],
@@ -203,14 +211,15 @@ impl IncomingCondition {
     }
 }
 
-impl IncomingFilter for IncomingCondition {
+impl IncomingFilter for RecordCondition {
     fn verdicts(&self, records: &[Incoming<'_>]) -> Vec<IncomingVerdict> {
         let mut verdicts = vec![IncomingVerdict::Out; records.len()];
-        let mut alike: BTreeMap<Vec<Kind>, Vec<(usize, Vec<Cell<'_>>)>> = BTreeMap::new();
+        let mut alike: BTreeMap<Vec<RecordValueKind>, Vec<(usize, Vec<RecordValue<'_>>)>> =
+            BTreeMap::new();
         for (at, record) in records.iter().enumerate() {
             match row(record, &self.names) {
                 Ok(cells) => {
-                    let kinds = cells.iter().map(Cell::kind).collect();
+                    let kinds = cells.iter().map(RecordValue::kind).collect();
                     alike.entry(kinds).or_default().push((at, cells));
                 }
                 Err(why) => put(&mut verdicts, at, IncomingVerdict::Unanswered(why)),
@@ -221,7 +230,8 @@ impl IncomingFilter for IncomingCondition {
             let mut rest = rows.as_slice();
             while !rest.is_empty() {
                 let (batch, behind) = rest.split_at(together(rest));
-                let cells: Vec<&[Cell<'_>]> = batch.iter().map(|(_, row)| row.as_slice()).collect();
+                let cells: Vec<&[RecordValue<'_>]> =
+                    batch.iter().map(|(_, row)| row.as_slice()).collect();
                 for ((at, _), verdict) in batch.iter().zip(self.answer(kinds, &cells)) {
                     put(&mut verdicts, *at, verdict);
                 }
@@ -236,14 +246,16 @@ impl IncomingFilter for IncomingCondition {
     }
 }
 
-impl IncomingCondition {
+impl RecordCondition {
     /// Notes the fields that records had.
-    fn see(&self, kinds: &[Kind]) {
+    fn see(&self, kinds: &[RecordValueKind]) {
         let mut unseen = self.unseen.lock().unwrap_or_else(PoisonError::into_inner);
         if unseen.is_empty() {
             return;
         }
-        for (name, _) in self.names.iter().zip(kinds).filter(|(_, kind)| **kind != Kind::Missing) {
+        for (name, _) in
+            self.names.iter().zip(kinds).filter(|(_, kind)| **kind != RecordValueKind::Missing)
+        {
             unseen.remove(name);
         }
     }
@@ -256,19 +268,21 @@ fn put(verdicts: &mut [IncomingVerdict], at: usize, verdict: IncomingVerdict) {
 }
 
 /// How many of the first rows make a batch: at least one.
-fn together(rows: &[(usize, Vec<Cell<'_>>)]) -> usize {
+fn together(rows: &[(usize, Vec<RecordValue<'_>>)]) -> usize {
     let mut bytes = 0;
-    let fits = |(_, row): &&(usize, Vec<Cell<'_>>)| {
-        bytes += row.iter().map(Cell::bytes).sum::<usize>();
+    let fits = |(_, row): &&(usize, Vec<RecordValue<'_>>)| {
+        bytes += row.iter().map(RecordValue::bytes).sum::<usize>();
         bytes <= BATCH
     };
     rows.iter().take_while(fits).count().max(1)
 }
 
 /// The first kind for which `attempt` succeeds; else the error for the first of all.
-fn first_good<T>(mut attempt: impl FnMut(Kind) -> Result<T, String>) -> Result<T, String> {
+fn first_good<T>(
+    mut attempt: impl FnMut(RecordValueKind) -> Result<T, String>,
+) -> Result<T, String> {
     let mut first = None;
-    for kind in Kind::ALL {
+    for kind in RecordValueKind::ALL {
         match attempt(kind) {
             Ok(done) => return Ok(done),
             Err(why) => drop(first.get_or_insert(why)),
@@ -277,8 +291,9 @@ fn first_good<T>(mut attempt: impl FnMut(Kind) -> Result<T, String>) -> Result<T
     Err(first.unwrap_or_default())
 }
 
-fn schema(names: &[String], kinds: &[Kind]) -> Schema {
-    let field = |(name, kind): (&String, &Kind)| Field::new(name, kind.data_type(), true);
+fn schema(names: &[String], kinds: &[RecordValueKind]) -> Schema {
+    let field =
+        |(name, kind): (&String, &RecordValueKind)| Field::new(name, kind.data_type(), true);
     Schema::new(names.iter().zip(kinds).map(field).collect::<Vec<_>>())
 }
 
@@ -287,7 +302,7 @@ fn columns(expression: &Expr) -> Result<Vec<String>, String> {
     let mut fault = None;
     let walked = expression.apply(|part| {
         let name = match part {
-            Expr::ScalarFunction(call) if is_of_chance(&call.func) => Some(format!(
+            Expr::ScalarFunction(call) if is_volatile(&call.func) => Some(format!(
                 "{}() returns another value each time, and the same record must pass each time",
                 call.func.name()
             )),

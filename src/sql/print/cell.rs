@@ -9,7 +9,7 @@ use unicode_width::UnicodeWidthChar;
 const BYTES_A_COLUMN: usize = 8;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Cell {
+pub(super) struct TableCell {
     pub text: String,
     /// Columns of a terminal that the text takes.
     pub width: usize,
@@ -19,7 +19,7 @@ pub(super) struct Cell {
     pub is_null: bool,
 }
 
-impl Cell {
+impl TableCell {
     /// The beginning of what `value` displays, at most `most` columns wide; no more of the value is formatted.
     pub(super) fn of(value: &dyn Display, most: usize) -> Self {
         let mut line = CellText { most: most.max(1), ..CellText::default() };
@@ -76,13 +76,13 @@ struct CellText {
 }
 
 impl CellText {
-    fn cell(mut self) -> Cell {
+    fn cell(mut self) -> TableCell {
         if self.is_full {
             self.text.truncate(self.before_mark.0);
             self.text.push('…');
             self.width = self.before_mark.1 + 1;
         }
-        Cell { text: self.text, width: self.width, is_cut: self.is_full, is_null: false }
+        TableCell { text: self.text, width: self.width, is_cut: self.is_full, is_null: false }
     }
 }
 
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     fn shown(text: &str, most: usize) -> (String, usize, bool) {
-        let Cell { text, width, is_cut, .. } = Cell::of(&text, most);
+        let TableCell { text, width, is_cut, .. } = TableCell::of(&text, most);
         (text, width, is_cut)
     }
 
@@ -146,7 +146,7 @@ mod tests {
         assert_eq!(shown("", 1), (String::new(), 0, false));
         let marks = shown(&"\u{301}".repeat(1000), 10);
         assert!(marks.2 && marks.0.len() <= 10 * BYTES_A_COLUMN + 3);
-        assert_eq!(Cell::of(&"abcdef", 5).within(3).text, "ab…");
+        assert_eq!(TableCell::of(&"abcdef", 5).within(3).text, "ab…");
         // A table goes to a terminal as it is.
         let obeyed: String =
             (0..=0x2070).filter_map(char::from_u32).filter(|c| acts_on_terminals(*c)).collect();
@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn a_whole_number_has_commas_and_nothing_else_has() {
         let separated = |text: &str| {
-            let mut cell = Cell::of(&text, 40);
+            let mut cell = TableCell::of(&text, 40);
             cell.separate();
             assert_eq!(cell.width, cell.text.chars().count());
             cell.text

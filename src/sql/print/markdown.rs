@@ -13,7 +13,7 @@ pub(super) fn head(schema: &Schema) -> String {
     let (mut names, mut rule) = ("|".to_owned(), "|".to_owned());
     for field in schema.fields() {
         names.push(' ');
-        let _ = Escaped(&mut names).write_str(field.name());
+        let _ = MarkdownWriter(&mut names).write_str(field.name());
         names.push_str(" |");
         rule.push_str(if is_short(field.data_type()) { " ---: |" } else { " --- |" });
     }
@@ -31,8 +31,8 @@ pub(super) fn rows(batch: &RecordBatch) -> Result<String, QueryError> {
         out.push('|');
         for (name, values) in &columns {
             out.push(' ');
-            write!(Escaped(&mut out), "{}", values.value(row)).map_err(|_| QueryError::Run {
-                why: format!("a value of `{name}` has no text form"),
+            write!(MarkdownWriter(&mut out), "{}", values.value(row)).map_err(|_| {
+                QueryError::Run { why: format!("a value of `{name}` has no text form") }
             })?;
             out.push_str(" |");
         }
@@ -42,9 +42,9 @@ pub(super) fn rows(batch: &RecordBatch) -> Result<String, QueryError> {
 }
 
 /// Escapes text so that it stays in its cell.
-struct Escaped<'a>(&'a mut String);
+struct MarkdownWriter<'a>(&'a mut String);
 
-impl Write for Escaped<'_> {
+impl Write for MarkdownWriter<'_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         for c in text.chars() {
             match c {

@@ -5,18 +5,18 @@ mod markdown;
 mod rows;
 mod table;
 
-use crate::sql::Rows;
+use crate::sql::SqlRows;
 use crate::sql::error::QueryError;
 use arrow::array::{Array, ArrayRef};
 use arrow::datatypes::{DataType, Field, Fields, Schema};
 use arrow::record_batch::RecordBatch;
 use arrow::util::display::ArrayFormatter;
-use cell::{Cell, visible};
+use cell::{TableCell, visible};
 use files::output::{WriteError, csv_header, csv_rows, json_rows};
 use model::shown_values;
 use std::io::Write;
 use std::sync::Arc;
-use table::{Head, Page};
+use table::{TableHead, TablePage};
 
 /// Columns of a terminal that a cell of a table takes at most, where no width is asked for.
 const WIDEST: usize = 200;
@@ -77,19 +77,19 @@ impl PrintFormat {
 }
 
 /// Prints batches as they come; holds one page of a table at most, which is bounded in rows and in bytes.
-pub struct Printer<'a> {
+pub struct RowPrinter<'a> {
     format: PrintFormat,
     out: &'a mut dyn Write,
     width: Option<usize>,
     on_terminal: bool,
-    heads: Vec<Head>,
-    page: Page,
+    heads: Vec<TableHead>,
+    page: TablePage,
     rows: u64,
     started: bool,
     cut: bool,
 }
 
-impl<'a> Printer<'a> {
+impl<'a> RowPrinter<'a> {
     /// Prints to `out`, which should be buffered.
     pub fn new(format: PrintFormat, out: &'a mut dyn Write) -> Self {
         Self {
@@ -98,7 +98,7 @@ impl<'a> Printer<'a> {
             width: None,
             on_terminal: false,
             heads: Vec::new(),
-            page: Page::default(),
+            page: TablePage::default(),
             rows: 0,
             started: false,
             cut: false,
@@ -162,7 +162,7 @@ impl<'a> Printer<'a> {
     /// Prints what an answer without rows has: the names of its columns.
     ///
     /// # Errors
-    /// As [`Printer::batch`].
+    /// As [`RowPrinter::batch`].
     pub fn empty(&mut self, schema: &arrow::datatypes::SchemaRef) -> Result<(), QueryError> {
         self.batch(&RecordBatch::new_empty(Arc::clone(schema)))
     }
@@ -170,8 +170,8 @@ impl<'a> Printer<'a> {
     /// Prints all rows of an answer as they come; of one without rows the names of its columns.
     ///
     /// # Errors
-    /// What fails while the statement runs, and as [`Printer::batch`].
-    pub fn rows(&mut self, rows: Rows) -> Result<(), QueryError> {
+    /// What fails while the statement runs, and as [`RowPrinter::batch`].
+    pub fn rows(&mut self, rows: SqlRows) -> Result<(), QueryError> {
         let schema = rows.schema();
         let mut any = false;
         for batch in rows {
@@ -184,7 +184,7 @@ impl<'a> Printer<'a> {
     /// Prints what is still held.
     ///
     /// # Errors
-    /// As [`Printer::batch`].
+    /// As [`RowPrinter::batch`].
     pub fn finish(&mut self) -> Result<(), QueryError> {
         self.flush_page()?;
         self.out.flush().map_err(QueryError::Write)
@@ -208,8 +208,8 @@ impl<'a> Printer<'a> {
         }
         let most = self.width.unwrap_or(WIDEST).max(1);
         if self.heads.is_empty() {
-            let head = |field: &arrow::datatypes::FieldRef| Head {
-                name: Cell::of(field.name(), most),
+            let head = |field: &arrow::datatypes::FieldRef| TableHead {
+                name: TableCell::of(field.name(), most),
                 is_text: !is_short(field.data_type()),
                 is_amount: self.on_terminal && has_thousands(field),
             };
@@ -219,16 +219,17 @@ impl<'a> Printer<'a> {
             batch.columns().iter().map(|column| shown_values(column)).collect();
         let columns = columns.map_err(QueryError::arrow)?;
         for row in 0..batch.num_rows() {
-            let cell = |((values, column), head): ((&ArrayFormatter<'_>, &ArrayRef), &Head)| {
-                let most = if head.is_text { most } else { WIDEST };
-                // A moment that no calendar has prints as nothing.
-                let shown = match self.on_terminal && column.is_null(row) {
-                    true => Cell::null(),
-                    false => Cell::of(&values.value(row), most),
+            let cell =
+                |((values, column), head): ((&ArrayFormatter<'_>, &ArrayRef), &TableHead)| {
+                    let most = if head.is_text { most } else { WIDEST };
+                    // A moment that no calendar has prints as nothing.
+                    let shown = match self.on_terminal && column.is_null(row) {
+                        true => TableCell::null(),
+                        false => TableCell::of(&values.value(row), most),
+                    };
+                    let is_no_moment = shown.text.is_empty() && column.data_type().is_temporal();
+                    if self.on_terminal && is_no_moment { TableCell::null() } else { shown }
                 };
-                let is_no_moment = shown.text.is_empty() && column.data_type().is_temporal();
-                if self.on_terminal && is_no_moment { Cell::null() } else { shown }
-            };
             let cells = columns.iter().zip(batch.columns()).zip(&self.heads);
             self.page.push(cells.map(cell).collect());
             if self.page.is_full() {
@@ -357,7 +358,7 @@ mod tests {
 
     fn printed(format: PrintFormat, batches: &[RecordBatch]) -> String {
         let mut out = Vec::new();
-        let mut printer = Printer::new(format, &mut out);
+        let mut printer = RowPrinter::new(format, &mut out);
         for batch in batches {
             printer.batch(batch).unwrap();
         }
@@ -414,7 +415,7 @@ mod tests {
         let numbers: ArrayRef = Arc::new((0..1000).map(Some).collect::<Int64Array>());
         let batch = RecordBatch::try_from_iter([("n", numbers), ("text", texts)]).unwrap();
         let mut out = Vec::new();
-        let mut printer = Printer::new(PrintFormat::Table, &mut out).within(80);
+        let mut printer = RowPrinter::new(PrintFormat::Table, &mut out).within(80);
         printer.batch(&batch).unwrap();
         printer.finish().unwrap();
         assert!(printer.has_cut());
@@ -436,7 +437,7 @@ mod tests {
         let columns = names.into_iter().chain([("commit", unsigned, true)]);
         let batch = RecordBatch::try_from_iter_with_nullable(columns).unwrap();
         let mut out = Vec::new();
-        let mut printer = Printer::new(PrintFormat::Table, &mut out).on_terminal(true);
+        let mut printer = RowPrinter::new(PrintFormat::Table, &mut out).on_terminal(true);
         printer.batch(&batch).unwrap();
         printer.finish().unwrap();
         let text = String::from_utf8(out).unwrap();
@@ -448,7 +449,7 @@ mod tests {
             [PrintFormat::Csv, PrintFormat::Json, PrintFormat::Markdown, PrintFormat::Line]
         {
             let mut out = Vec::new();
-            let mut printer = Printer::new(format, &mut out).on_terminal(true);
+            let mut printer = RowPrinter::new(format, &mut out).on_terminal(true);
             printer.batch(&batch).unwrap();
             printer.finish().unwrap();
             assert_eq!(String::from_utf8(out).unwrap(), printed(format, &[batch.clone()]));
@@ -477,7 +478,7 @@ mod tests {
         }
         for format in PrintFormat::ALL {
             let mut closed = Closed;
-            let mut printer = Printer::new(format, &mut closed);
+            let mut printer = RowPrinter::new(format, &mut closed);
             let done = printer.batch(&batch(0..2)).and_then(|()| printer.finish());
             assert!(
                 matches!(done, Err(QueryError::Write(why)) if why.kind() == std::io::ErrorKind::BrokenPipe)

@@ -25,7 +25,7 @@ pub(super) fn write(
     for (row, number) in (0..batch.num_rows()).zip(number..) {
         writeln!(out, "--- row {number}").map_err(QueryError::Write)?;
         for (name, column, values) in &columns {
-            let mut lines = Lines { out: &mut *out, indent: wide + 3, failed: None };
+            let mut lines = IndentWriter { out: &mut *out, indent: wide + 3, failed: None };
             // A moment that no calendar has prints as nothing, so it is shown as NULL.
             let is_short = column.data_type().is_temporal();
             let is_null =
@@ -51,13 +51,13 @@ pub(super) fn write(
 }
 
 /// Passes text on, with the lines after the first indented.
-struct Lines<'a> {
+struct IndentWriter<'a> {
     out: &'a mut dyn Write,
     indent: usize,
     failed: Option<std::io::Error>,
 }
 
-impl fmt::Write for Lines<'_> {
+impl fmt::Write for IndentWriter<'_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         for (at, line) in text.split('\n').enumerate() {
             let indent = if at > 0 { self.indent } else { 0 };

@@ -1,6 +1,6 @@
 //! Prints a page of rows as a table that fits a width; where no table would fit, one column a line.
 
-use super::cell::Cell;
+use super::cell::TableCell;
 use std::borrow::Cow;
 
 const ROWS: usize = 1000;
@@ -11,8 +11,8 @@ const FEW: usize = 4;
 /// The least width to which a column of texts is cut.
 const NARROWEST: usize = 8;
 
-pub(super) struct Head {
-    pub name: Cell,
+pub(super) struct TableHead {
+    pub name: TableCell,
     /// Whether values may be cut. Half a number is another number.
     pub is_text: bool,
     /// Whether values are amounts that get commas where one of them has five digits: four digits may be a year.
@@ -24,8 +24,8 @@ const DIM: (&str, &str) = ("\x1b[2m", "\x1b[0m");
 
 /// Rows that are printed together, since their widths decide those of the table.
 #[derive(Default)]
-pub(super) struct Page {
-    rows: Vec<Vec<Cell>>,
+pub(super) struct TablePage {
+    rows: Vec<Vec<TableCell>>,
     bytes: usize,
     /// Rows on the pages before.
     before: u64,
@@ -33,9 +33,10 @@ pub(super) struct Page {
     pub has_colours: bool,
 }
 
-impl Page {
-    pub(super) fn push(&mut self, row: Vec<Cell>) {
-        self.bytes += row.iter().map(|cell| cell.text.len() + size_of::<Cell>()).sum::<usize>();
+impl TablePage {
+    pub(super) fn push(&mut self, row: Vec<TableCell>) {
+        self.bytes +=
+            row.iter().map(|cell| cell.text.len() + size_of::<TableCell>()).sum::<usize>();
         self.rows.push(row);
     }
 
@@ -49,13 +50,14 @@ impl Page {
 
     /// Takes the page out as text, with every line at most `width` columns where there is a width, and says whether a
     /// cell was cut.
-    pub(super) fn take(&mut self, heads: &[Head], width: Option<usize>) -> (String, bool) {
+    pub(super) fn take(&mut self, heads: &[TableHead], width: Option<usize>) -> (String, bool) {
         let mut rows = std::mem::take(&mut self.rows);
         self.bytes = 0;
         for at in (0..heads.len()).filter(|at| heads.get(*at).is_some_and(|head| head.is_amount)) {
-            let digits = |row: &Vec<Cell>| row.get(at).and_then(|cell| Some(cell.digits()?.len()));
+            let digits =
+                |row: &Vec<TableCell>| row.get(at).and_then(|cell| Some(cell.digits()?.len()));
             if rows.iter().filter_map(digits).any(|digits| digits > FEW) {
-                rows.iter_mut().filter_map(|row| row.get_mut(at)).for_each(Cell::separate);
+                rows.iter_mut().filter_map(|row| row.get_mut(at)).for_each(TableCell::separate);
             }
         }
         let mut widths: Vec<usize> = heads.iter().map(|head| head.name.width).collect();
@@ -68,7 +70,7 @@ impl Page {
         let mut cut = named.chain(rows.iter().flatten()).any(|cell| cell.is_cut);
         let text = match width.map_or(Some(widths.clone()), |width| fit(heads, widths, width)) {
             Some(widths) => {
-                let is_wide = |(cell, width): (&Cell, &usize)| cell.width > *width;
+                let is_wide = |(cell, width): (&TableCell, &usize)| cell.width > *width;
                 cut |= heads.iter().map(|head| &head.name).zip(&widths).any(is_wide);
                 cut |= rows.iter().any(|row| row.iter().zip(&widths).any(is_wide));
                 table(heads, &rows, &widths, self.has_colours)
@@ -88,7 +90,7 @@ impl Page {
 
 /// The widths of columns, with those of texts reduced to the largest common bound for which a line is at most `width`
 /// columns; none when the bound would be less than [`NARROWEST`].
-fn fit(heads: &[Head], mut widths: Vec<usize>, width: usize) -> Option<Vec<usize>> {
+fn fit(heads: &[TableHead], mut widths: Vec<usize>, width: usize) -> Option<Vec<usize>> {
     let frame = 3 * heads.len() + 1;
     let room = width.checked_sub(frame)?;
     if widths.iter().sum::<usize>() <= room {
@@ -120,7 +122,12 @@ fn fit(heads: &[Head], mut widths: Vec<usize>, width: usize) -> Option<Vec<usize
     Some(widths)
 }
 
-fn table(heads: &[Head], rows: &[Vec<Cell>], widths: &[usize], has_colours: bool) -> String {
+fn table(
+    heads: &[TableHead],
+    rows: &[Vec<TableCell>],
+    widths: &[usize],
+    has_colours: bool,
+) -> String {
     let mut out = String::new();
     let rule = |out: &mut String| {
         for width in widths {
@@ -129,7 +136,7 @@ fn table(heads: &[Head], rows: &[Vec<Cell>], widths: &[usize], has_colours: bool
         }
         out.push_str("+\n");
     };
-    let line = |out: &mut String, cells: &mut dyn Iterator<Item = &Cell>| {
+    let line = |out: &mut String, cells: &mut dyn Iterator<Item = &TableCell>| {
         for (cell, width) in cells.zip(widths) {
             out.push_str("| ");
             push(&cell.within(*width), has_colours, out);
@@ -150,7 +157,7 @@ fn table(heads: &[Head], rows: &[Vec<Cell>], widths: &[usize], has_colours: bool
 }
 
 /// Appends the text of a cell; that of a null is dim.
-fn push(cell: &Cell, has_colours: bool, out: &mut String) {
+fn push(cell: &TableCell, has_colours: bool, out: &mut String) {
     let (before, behind) = if cell.is_null && has_colours { DIM } else { ("", "") };
     out.push_str(before);
     out.push_str(&cell.text);
@@ -158,8 +165,8 @@ fn push(cell: &Cell, has_colours: bool, out: &mut String) {
 }
 
 fn under_one_another(
-    heads: &[Head],
-    rows: &[Vec<Cell>],
+    heads: &[TableHead],
+    rows: &[Vec<TableCell>],
     width: usize,
     (before, has_colours): (u64, bool),
     cut: &mut bool,
@@ -192,19 +199,19 @@ fn under_one_another(
 mod tests {
     use super::*;
 
-    fn heads(names: &[(&str, bool)]) -> Vec<Head> {
-        let head = |(name, is_text): &(&str, bool)| Head {
-            name: Cell::of(name, 100),
+    fn heads(names: &[(&str, bool)]) -> Vec<TableHead> {
+        let head = |(name, is_text): &(&str, bool)| TableHead {
+            name: TableCell::of(name, 100),
             is_text: *is_text,
             is_amount: !is_text,
         };
         names.iter().map(head).collect()
     }
 
-    fn page(rows: &[&[&str]]) -> Page {
-        let mut page = Page::default();
+    fn page(rows: &[&[&str]]) -> TablePage {
+        let mut page = TablePage::default();
         for row in rows {
-            page.push(row.iter().map(|cell| Cell::of(cell, 300)).collect());
+            page.push(row.iter().map(|cell| TableCell::of(cell, 300)).collect());
         }
         page
     }
@@ -218,7 +225,7 @@ mod tests {
         let long = "x".repeat(200);
         for width in [20, 21, 50, 207] {
             let (text, cut) = page(&[&["123", &long], &["1", "日本"]]).take(&heads, Some(width));
-            let columns = |line: &str| Cell::of(&line, 1000).width;
+            let columns = |line: &str| TableCell::of(&line, 1000).width;
             assert!(text.lines().all(|line| columns(line) == width), "{width}\n{text}");
             assert!(cut && text.contains("| 123 | xx"));
         }
@@ -231,7 +238,7 @@ mod tests {
         let few = page(&[&["2024", "12345"], &["1999", ""]]).take(&heads, None).0;
         assert!(few.contains("| 2024 | 12345 |"), "{few}");
         let mut page = page(&[&["2024", "12345"], &["-1234567", ""]]);
-        page.push(vec![Cell::null(), Cell::of(&"x", 9)]);
+        page.push(vec![TableCell::null(), TableCell::of(&"x", 9)]);
         page.has_colours = true;
         let (text, _) = page.take(&heads, None);
         for line in [
@@ -241,7 +248,7 @@ mod tests {
         ] {
             assert!(text.contains(line), "{text}");
         }
-        page.push(vec![Cell::null(), Cell::of(&"y".repeat(99), 99)]);
+        page.push(vec![TableCell::null(), TableCell::of(&"y".repeat(99), 99)]);
         let under = page.take(&heads, Some(10)).0;
         assert!(under.starts_with("--- row 4\nn    = \x1b[2mNULL\x1b[0m\n"), "{under}");
     }
@@ -266,7 +273,7 @@ mod tests {
         let (text, cut) = page.take(&heads, Some(80));
         assert!(cut && text.starts_with("--- row 1\ncolumn_0  = yyy"), "{text}");
         assert_eq!(text.lines().count(), 2 * 31);
-        page.push(vec![Cell::of(&"z", 9); 30]);
+        page.push(vec![TableCell::of(&"z", 9); 30]);
         assert!(page.take(&heads, Some(80)).0.starts_with("--- row 3\n"));
     }
 }

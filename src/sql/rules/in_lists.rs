@@ -14,9 +14,9 @@ use datafusion::logical_expr::{BinaryExpr, Expr, LogicalPlan, Operator, lit};
 use datafusion::optimizer::AnalyzerRule;
 
 #[derive(Debug)]
-pub(in crate::sql) struct ListsKeepNulls;
+pub(in crate::sql) struct NullSafeInLists;
 
-impl AnalyzerRule for ListsKeepNulls {
+impl AnalyzerRule for NullSafeInLists {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
         let rewritten = plan.transform_up_with_subqueries(|node| {
             // A filter keeps rows for which its condition is true, so null counts as false.
@@ -113,7 +113,7 @@ fn tested(leaf: &Expr) -> Option<&Expr> {
 
 /// The expressions that two lists of one condition test, where a null of theirs would show.
 fn meeting(condition: &Expr, truth: bool) -> Vec<&Expr> {
-    let mut found: Vec<Tests<'_>> = Vec::new();
+    let mut found: Vec<ListTests<'_>> = Vec::new();
     let mut left = vec![(condition, false, false)];
     while let Some((part, negated, alternative)) = left.pop() {
         match part {
@@ -137,7 +137,7 @@ fn meeting(condition: &Expr, truth: bool) -> Vec<&Expr> {
                 // true only where one of several such tests suffices.
                 let shows = !truth || (alternative && turned != negated);
                 match found.iter_mut().find(|known| known.of == of) {
-                    None => found.push(Tests { of, weight, shows }),
+                    None => found.push(ListTests { of, weight, shows }),
                     Some(known) => {
                         known.weight += weight;
                         known.shows |= shows;
@@ -155,7 +155,7 @@ const EQUALITY: usize = 1;
 const LIST: usize = 2;
 
 /// The tests of one expression in a condition.
-struct Tests<'a> {
+struct ListTests<'a> {
     of: &'a Expr,
     weight: usize,
     /// Whether false or true instead of null changes what the condition says.

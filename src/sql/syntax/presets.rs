@@ -1,7 +1,7 @@
 //! Replaces `preset('gopher')` in conditions and statements by the published thresholds, before planning.
 
 use super::tokens;
-use super::tokens::Places;
+use super::tokens::SqlTokenOffsets;
 use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 use model::invariant::text_part;
@@ -14,14 +14,14 @@ const NAME: &str = "preset";
 const MOST: usize = 32;
 
 /// A call of `preset`.
-struct Called {
+struct PresetCall {
     /// Tokens of the call, from the name to the closing bracket.
     tokens: Range<usize>,
     set: SignalSet,
     on_text: bool,
 }
 
-impl Called {
+impl PresetCall {
     fn condition(&self, on_text: bool) -> String {
         format!("({})", self.set.condition(self.on_text || on_text))
     }
@@ -62,7 +62,7 @@ pub fn resolved(condition: &str, on_text: bool) -> Result<String, String> {
     if failed.is_some() {
         return Ok(condition.to_owned());
     }
-    let mut places = Places::of(condition);
+    let mut places = SqlTokenOffsets::of(condition);
     let (mut out, mut done) = (String::with_capacity(condition.len()), 0);
     for one in called(&tokens)? {
         let (Some(first), Some(last)) =
@@ -80,7 +80,7 @@ pub fn resolved(condition: &str, on_text: bool) -> Result<String, String> {
 }
 
 /// The calls of `preset`, in their order.
-fn called(tokens: &[TokenWithSpan]) -> Result<Vec<Called>, String> {
+fn called(tokens: &[TokenWithSpan]) -> Result<Vec<PresetCall>, String> {
     let mut found = Vec::new();
     let mut behind_point = false;
     for (at, token) in tokens.iter().enumerate() {
@@ -104,7 +104,7 @@ fn called(tokens: &[TokenWithSpan]) -> Result<Vec<Called>, String> {
 }
 
 /// The call whose name is the token at `at`; none where that is no call.
-fn read(tokens: &[TokenWithSpan], at: usize) -> Result<Option<Called>, String> {
+fn read(tokens: &[TokenWithSpan], at: usize) -> Result<Option<PresetCall>, String> {
     let mut rest = tokens.iter().enumerate().skip(at + 1);
     let mut next = || rest.by_ref().find(|(_, it)| !matches!(it.token, Token::Whitespace(_)));
     if next().is_none_or(|(_, it)| it.token != Token::LParen) {
@@ -121,7 +121,9 @@ fn read(tokens: &[TokenWithSpan], at: usize) -> Result<Option<Called>, String> {
                     _ => None,
                 };
                 return match set.zip(on_text) {
-                    Some((set, on_text)) => Ok(Some(Called { tokens: at..end + 1, set, on_text })),
+                    Some((set, on_text)) => {
+                        Ok(Some(PresetCall { tokens: at..end + 1, set, on_text }))
+                    }
                     None => Err(wrong(&format!("`{NAME}({inside})` is not a preset"))),
                 };
             }

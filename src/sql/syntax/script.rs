@@ -1,6 +1,6 @@
 //! Cuts a text into statements at semicolons, by the engine's tokenizer: one in a string or a comment ends nothing.
 
-use super::tokens::{Places, tokens};
+use super::tokens::{SqlTokenOffsets, tokens};
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenizerError};
 use model::invariant::text_part;
 use model::text_file::without_byte_order_mark;
@@ -8,7 +8,7 @@ use model::text_file::without_byte_order_mark;
 /// Statements that were written one after another, each ended by `;`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Script {
+pub struct SqlScript {
     /// The statements, the last one also where it is not ended yet. None of them is empty.
     pub statements: Vec<ScriptStatement>,
     /// How the text ends.
@@ -62,13 +62,13 @@ impl ScriptStatement {
     }
 }
 
-impl Script {
+impl SqlScript {
     /// Cuts `text` into statements.
     #[must_use]
     pub fn read(text: &str) -> Self {
         let text = without_byte_order_mark(text);
         let (tokens, failed) = tokens(text);
-        let mut places = Places::of(text);
+        let mut places = SqlTokenOffsets::of(text);
         let mut statements = Vec::new();
         let mut begun: Option<(usize, Location)> = None;
         let cut = |begun: (usize, Location), end: usize| {
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn texts(script: &Script) -> Vec<&str> {
+    fn texts(script: &SqlScript) -> Vec<&str> {
         script.statements.iter().map(|statement| statement.text.as_str()).collect()
     }
 
@@ -133,17 +133,17 @@ mod tests {
             "SELECT 1 -- ; nothing\n + 2",
             "SELECT E'\\';'",
         ] {
-            let script = Script::read(&format!(" {text} ;\n SELECT 2;"));
+            let script = SqlScript::read(&format!(" {text} ;\n SELECT 2;"));
             assert_eq!(texts(&script), [text, "SELECT 2"], "{text}");
             assert_eq!(script.end, ScriptEnd::Ended);
-            assert_eq!(Script::read(text).end, ScriptEnd::Open, "{text}");
+            assert_eq!(SqlScript::read(text).end, ScriptEnd::Open, "{text}");
         }
     }
 
     #[test]
     fn statements_know_where_they_begin() {
         let script =
-            Script::read("-- first\n  SELECT 'é';;  SELECT\r\n 2;\n\n/* third\n*/ SELECT 3");
+            SqlScript::read("-- first\n  SELECT 'é';;  SELECT\r\n 2;\n\n/* third\n*/ SELECT 3");
         let places: Vec<_> =
             script.statements.iter().map(|it| (it.line, it.column, it.text.as_str())).collect();
         let expected = [(2, 3, "SELECT 'é'"), (2, 17, "SELECT\r\n 2"), (6, 4, "SELECT 3")];
@@ -153,12 +153,15 @@ mod tests {
     #[test]
     fn unclosed_statements_are_distinguished_from_wrong_ones() {
         for text in ["", "  \n", "-- only this", "/* and this */", ";;"] {
-            assert_eq!(Script::read(text), Script { statements: vec![], end: ScriptEnd::Ended });
+            assert_eq!(
+                SqlScript::read(text),
+                SqlScript { statements: vec![], end: ScriptEnd::Ended }
+            );
         }
         for open in
             ["SELECT 'a", "SELECT \"a", "SELECT /* a", "SELECT $$ a", "SELECT $a$ ; $$", "'"]
         {
-            let script = Script::read(&format!("SELECT 1;\n{open}"));
+            let script = SqlScript::read(&format!("SELECT 1;\n{open}"));
             let ScriptEnd::Unclosed(fault) = &script.end else { panic!("{open}: {script:?}") };
             assert_eq!(fault.line, 2, "{open}");
             assert_eq!(texts(&script), ["SELECT 1", open]);
@@ -178,7 +181,7 @@ mod tests {
             for (piece, gap) in pieces.iter().zip(&gaps) {
                 text.push_str(&format!("{gap}{piece};"));
             }
-            let script = Script::read(&text);
+            let script = SqlScript::read(&text);
             prop_assert_eq!(texts(&script), pieces);
             for statement in &script.statements {
                 let line = text.split('\n').nth(statement.line as usize - 1).unwrap();

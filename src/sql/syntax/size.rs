@@ -49,7 +49,7 @@ pub(crate) fn check_text(sql: &str) -> Result<(), String> {
 
 /// One open level of brackets.
 #[derive(Clone, Copy, Default)]
-struct Level {
+struct BracketLevel {
     /// Since the last comma: what follows a comma does not nest in what stands before it.
     links: usize,
     /// Set operations: each holds all queries before it, with or without commas.
@@ -59,8 +59,8 @@ struct Level {
 /// An upper bound of the depth of the tree that the tokens parse to: every level of the tree has a token of its own
 /// that is neither a value nor a name nor a comma.
 fn depth(tokens: &[Token]) -> usize {
-    let mut outer: Vec<Level> = Vec::new();
-    let (mut level, mut around, mut deepest) = (Level::default(), 0, 0);
+    let mut outer: Vec<BracketLevel> = Vec::new();
+    let (mut level, mut around, mut deepest) = (BracketLevel::default(), 0, 0);
     for token in tokens {
         match token {
             Token::Whitespace(_)
@@ -103,7 +103,7 @@ pub(crate) fn check_statement(statement: &Statement) -> Result<(), String> {
         Statement::Explain(explain) => return check_statement(&explain.statement),
         _ => return Ok(()),
     };
-    let mut spelt = Spelt::default();
+    let mut spelt = StatementSizer::default();
     let _ = statement.visit(&mut spelt);
     let whole = spelt.largest;
     if whole.tables > TABLES {
@@ -127,13 +127,13 @@ fn many(count: u64) -> String {
 
 /// The size of a query with all names expanded.
 #[derive(Clone, Copy, Debug)]
-struct Size {
+struct QuerySize {
     tables: u64,
     growth: u64,
 }
 
 #[derive(Default)]
-struct Open {
+struct OpenQuery {
     tables: u64,
     /// The growth of the queries that this one reads.
     growth: u64,
@@ -143,18 +143,18 @@ struct Open {
     known: usize,
 }
 
-struct Spelt {
-    open: Vec<Open>,
+struct StatementSizer {
+    open: Vec<OpenQuery>,
     /// Queries of WITH that can be named here; of equal names the last counts.
-    known: Vec<(String, Size)>,
+    known: Vec<(String, QuerySize)>,
     /// The name that a query of WITH will have, by the query's address.
     named: BTreeMap<usize, String>,
-    largest: Size,
+    largest: QuerySize,
 }
 
-impl Default for Spelt {
+impl Default for StatementSizer {
     fn default() -> Self {
-        let largest = Size { tables: 0, growth: 1 };
+        let largest = QuerySize { tables: 0, growth: 1 };
         Self { open: Vec::new(), known: Vec::new(), named: BTreeMap::new(), largest }
     }
 }
@@ -163,14 +163,14 @@ fn place(query: &Query) -> usize {
     std::ptr::from_ref(query).addr()
 }
 
-impl Visitor for Spelt {
+impl Visitor for StatementSizer {
     type Break = ();
 
     fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
         for table in query.with.iter().flat_map(|with| &with.cte_tables) {
             self.named.insert(place(&table.query), table.alias.name.value.to_lowercase());
         }
-        self.open.push(Open { known: self.known.len(), ..Open::default() });
+        self.open.push(OpenQuery { known: self.known.len(), ..OpenQuery::default() });
         ControlFlow::Continue(())
     }
 
@@ -178,11 +178,12 @@ impl Visitor for Spelt {
         let Some(done) = self.open.pop() else { return ControlFlow::Continue(()) };
         self.known.truncate(done.known);
         let most = done.names.values().copied().max().unwrap_or(1);
-        let size = Size { tables: done.tables, growth: done.growth.max(1).saturating_mul(most) };
+        let size =
+            QuerySize { tables: done.tables, growth: done.growth.max(1).saturating_mul(most) };
         match (self.named.remove(&place(query)), self.open.last_mut()) {
             // A query that reads no table is still work wherever it is named.
             (Some(name), _) => {
-                self.known.push((name, Size { tables: size.tables.max(1), ..size }));
+                self.known.push((name, QuerySize { tables: size.tables.max(1), ..size }));
             }
             (None, Some(outer)) => {
                 outer.tables = outer.tables.saturating_add(size.tables.max(1));
@@ -199,7 +200,7 @@ impl Visitor for Spelt {
     fn pre_visit_relation(&mut self, relation: &ObjectName) -> ControlFlow<()> {
         let name = relation.to_string().to_lowercase();
         let known = self.known.iter().rev().find(|(known, _)| *known == name.trim_matches('"'));
-        let size = known.map_or(Size { tables: 1, growth: 1 }, |(_, size)| *size);
+        let size = known.map_or(QuerySize { tables: 1, growth: 1 }, |(_, size)| *size);
         if let Some(open) = self.open.last_mut() {
             open.tables = open.tables.saturating_add(size.tables);
             open.growth = open.growth.max(size.growth);

@@ -17,13 +17,13 @@ pub(in crate::sql) fn tokens(sql: &str) -> (Vec<TokenWithSpan>, Option<Tokenizer
 
 /// Converts places, which the tokenizer counts in lines and characters, into bytes. Places must be asked for in
 /// ascending order.
-pub(in crate::sql) struct Places<'a> {
+pub(in crate::sql) struct SqlTokenOffsets<'a> {
     text: &'a str,
     byte: usize,
     at: Location,
 }
 
-impl<'a> Places<'a> {
+impl<'a> SqlTokenOffsets<'a> {
     pub(in crate::sql) const fn of(text: &'a str) -> Self {
         Self { text, byte: 0, at: Location { line: 1, column: 1 } }
     }

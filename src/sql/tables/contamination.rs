@@ -1,7 +1,7 @@
 //! The rows of the table `contamination`: evidence that documents have items of suites.
 
 use super::arrays::{batch, ids, numbers, texts, texts_or_null};
-use crate::sql::documents::producer::{Sink, Wanted};
+use crate::sql::documents::producer::{BatchSink, SystemTableRequest};
 use crate::sql::error::QueryError;
 use crate::sql::evidence::{ItemEvidence, each_evidence};
 use arrow::array::{ArrayRef, BooleanArray, Float64Array};
@@ -13,8 +13,8 @@ use text::contamination::ContaminationRule;
 /// Pushes all evidence, in batches of at most `rows`.
 pub(crate) fn push(
     view: &View,
-    wanted: &Wanted<'_>,
-    sink: &mut Sink<'_>,
+    wanted: &SystemTableRequest<'_>,
+    sink: &mut BatchSink<'_>,
 ) -> Result<(), QueryError> {
     let mut waiting: Vec<ItemEvidence> = Vec::new();
     let mut is_wanted = true;

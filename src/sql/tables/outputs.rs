@@ -1,7 +1,7 @@
 //! The rows of the table `outputs`: what left the corpus, whether or not a writer has taken the entry in yet.
 
 use super::arrays::{batch, numbers, texts, texts_or_null, times};
-use crate::sql::documents::producer::{Sink, Wanted};
+use crate::sql::documents::producer::{BatchSink, SystemTableRequest};
 use crate::sql::error::QueryError;
 use arrow::array::{ArrayRef, Int64Array, UInt32Array, UInt64Array};
 use std::sync::Arc;
@@ -20,8 +20,8 @@ struct OutputRow {
 /// Pushes all outputs, in batches of at most `rows`.
 pub(crate) fn push(
     view: &View,
-    wanted: &Wanted<'_>,
-    sink: &mut Sink<'_>,
+    wanted: &SystemTableRequest<'_>,
+    sink: &mut BatchSink<'_>,
 ) -> Result<(), QueryError> {
     let mut all = Vec::new();
     view.each_output::<QueryError>(&mut |number, record| {

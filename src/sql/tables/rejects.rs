@@ -3,8 +3,8 @@
 //! Raw bytes may be long, so few records are read at a time.
 
 use super::arrays::{batch, counts, ids, texts};
-use crate::sql::documents::producer::{Sink, Wanted};
-use crate::sql::engine::limits::Limits;
+use crate::sql::documents::producer::{BatchSink, SystemTableRequest};
+use crate::sql::engine::limits::QueryLimits;
 use crate::sql::error::QueryError;
 use arrow::array::ArrayRef;
 use store::{RejectRecord, View};
@@ -12,12 +12,12 @@ use store::{RejectRecord, View};
 /// Pushes all records, in batches of at most `rows`; `raw` is left empty when it is not wanted.
 pub(crate) fn push(
     view: &View,
-    wanted: &Wanted<'_>,
-    sink: &mut Sink<'_>,
+    wanted: &SystemTableRequest<'_>,
+    sink: &mut BatchSink<'_>,
 ) -> Result<(), QueryError> {
     let raw = wanted.schema.index_of("raw").ok();
     let with_raw = wanted.columns.iter().any(|at| Some(*at) == raw);
-    let most = Limits::of(view).texts;
+    let most = QueryLimits::of(view).texts;
     let mut waiting: Vec<RejectRecord> = Vec::new();
     let mut bytes = 0;
     for record in view.all_rejects()? {

@@ -1,7 +1,7 @@
 //! The rows of the table `removals`: which documents were removed, restored and purged, one commit after the other.
 
 use super::arrays::{batch, ids, texts, texts_or_null, times};
-use crate::sql::documents::producer::{Sink, Wanted};
+use crate::sql::documents::producer::{BatchSink, SystemTableRequest};
 use crate::sql::error::QueryError;
 use arrow::array::ArrayRef;
 use model::CommitSeq;
@@ -11,8 +11,8 @@ use store::{CommitRecord, View};
 /// Pushes all removals, in batches of at most `rows`, of one commit each.
 pub(crate) fn push(
     view: &View,
-    wanted: &Wanted<'_>,
-    sink: &mut Sink<'_>,
+    wanted: &SystemTableRequest<'_>,
+    sink: &mut BatchSink<'_>,
 ) -> Result<(), QueryError> {
     for removal in view.removals()? {
         let (commit, documents) = removal?;

@@ -6,8 +6,8 @@
 use super::arrays::{batch, counts, ids, numbers, texts, texts_or_null, times};
 use super::specs::{ColumnSpec, TableSpec};
 use super::{contamination, outputs, rejects, removals, specs};
-use crate::sql::documents::producer::{Producer, Sink, Wanted};
-use crate::sql::documents::table_scan::Scan;
+use crate::sql::documents::producer::{BatchSink, PartitionProducer, SystemTableRequest};
+use crate::sql::documents::table_scan::TableScanExec;
 use crate::sql::error::QueryError;
 use arrow::array::{ArrayRef, Float64Array, UInt64Array};
 use arrow::compute::take_record_batch;
@@ -24,10 +24,10 @@ use std::sync::Arc;
 use store::View;
 
 type Rows = std::result::Result<(), QueryError>;
-pub(in crate::sql) type Push = fn(&View, &Wanted<'_>, &mut Sink<'_>) -> Rows;
+pub(in crate::sql) type PushRows = fn(&View, &SystemTableRequest<'_>, &mut BatchSink<'_>) -> Rows;
 
 /// All of them with what gives their rows, in the order of SHOW TABLES.
-pub(in crate::sql) const TABLES: [(TableSpec, Push); 10] = [
+pub(in crate::sql) const TABLES: [(TableSpec, PushRows); 10] = [
     (tables::DUPLICATES, duplicates),
     (tables::SOURCES, sources),
     (tables::COMMITS, commits),
@@ -41,20 +41,20 @@ pub(in crate::sql) const TABLES: [(TableSpec, Push); 10] = [
 ];
 
 /// One of the small tables of a view; its rows are read when it is scanned.
-pub(crate) struct SmallTable {
+pub(crate) struct SystemTable {
     view: View,
     name: &'static str,
     schema: SchemaRef,
-    push: Push,
+    push: PushRows,
 }
 
 /// All small tables of a view.
-pub(crate) fn all(view: &View) -> impl Iterator<Item = SmallTable> {
-    TABLES.into_iter().map(|(spec, push)| SmallTable::new(view, &spec, push))
+pub(crate) fn all(view: &View) -> impl Iterator<Item = SystemTable> {
+    TABLES.into_iter().map(|(spec, push)| SystemTable::new(view, &spec, push))
 }
 
-impl SmallTable {
-    fn new(view: &View, spec: &TableSpec, push: Push) -> Self {
+impl SystemTable {
+    fn new(view: &View, spec: &TableSpec, push: PushRows) -> Self {
         let mut fields: Vec<Field> = spec.columns.iter().map(ColumnSpec::field).collect();
         if spec.name == tables::SOURCES.name {
             let counted =
@@ -73,14 +73,14 @@ impl SmallTable {
     }
 }
 
-impl fmt::Debug for SmallTable {
+impl fmt::Debug for SystemTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "SmallTable({})", self.name)
     }
 }
 
 #[async_trait]
-impl TableProvider for SmallTable {
+impl TableProvider for SystemTable {
     fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
     }
@@ -101,10 +101,10 @@ impl TableProvider for SmallTable {
         let projected = Arc::new(self.schema.project(&projection)?);
         let (view, schema, push) = (self.view.clone(), Arc::clone(&self.schema), self.push);
         let limit = limit.unwrap_or(usize::MAX);
-        let producer: Producer = Arc::new(move |rows, sink| {
+        let producer: PartitionProducer = Arc::new(move |rows, sink| {
             let mut failed = None;
             let mut left = limit;
-            let wanted = Wanted { schema: &schema, columns: &projection, rows };
+            let wanted = SystemTableRequest { schema: &schema, columns: &projection, rows };
             push(&view, &wanted, &mut |batch| {
                 let batch = batch.slice(0, left.min(batch.num_rows()));
                 left -= batch.num_rows();
@@ -121,11 +121,18 @@ impl TableProvider for SmallTable {
             })?;
             failed.map_or(Ok(()), Err)
         });
-        Ok(Arc::new(Scan::new(self.name, projected, String::new(), vec![producer], None, None)))
+        Ok(Arc::new(TableScanExec::new(
+            self.name,
+            projected,
+            String::new(),
+            vec![producer],
+            None,
+            None,
+        )))
     }
 }
 
-fn duplicates(view: &View, wanted: &Wanted<'_>, sink: &mut Sink<'_>) -> Rows {
+fn duplicates(view: &View, wanted: &SystemTableRequest<'_>, sink: &mut BatchSink<'_>) -> Rows {
     let mut waiting: Vec<(DocId, CommitSeq, Match)> = Vec::new();
     for matched in view.matched()? {
         let (removed, commit, found) = matched?;
@@ -156,7 +163,7 @@ fn duplicate_columns(rows: &[(DocId, CommitSeq, Match)]) -> Vec<ArrayRef> {
     ]
 }
 
-fn sources(view: &View, wanted: &Wanted<'_>, sink: &mut Sink<'_>) -> Rows {
+fn sources(view: &View, wanted: &SystemTableRequest<'_>, sink: &mut BatchSink<'_>) -> Rows {
     let all = || view.sources().map(|(_, record)| record);
     let mut arrays: Vec<ArrayRef> = vec![
         texts(all().map(|record| record.name.as_str())),
@@ -174,7 +181,7 @@ fn sources(view: &View, wanted: &Wanted<'_>, sink: &mut Sink<'_>) -> Rows {
     push(wanted, arrays, sink)
 }
 
-fn commits(view: &View, wanted: &Wanted<'_>, sink: &mut Sink<'_>) -> Rows {
+fn commits(view: &View, wanted: &SystemTableRequest<'_>, sink: &mut BatchSink<'_>) -> Rows {
     let all = view.commits()?;
     let rows = || all.iter().map(|(_, record)| record);
     let arrays = vec![
@@ -193,7 +200,7 @@ fn commits(view: &View, wanted: &Wanted<'_>, sink: &mut Sink<'_>) -> Rows {
     push(wanted, arrays, sink)
 }
 
-fn epochs(view: &View, wanted: &Wanted<'_>, sink: &mut Sink<'_>) -> Rows {
+fn epochs(view: &View, wanted: &SystemTableRequest<'_>, sink: &mut BatchSink<'_>) -> Rows {
     let all = view.epochs()?;
     let arrays = vec![
         numbers(all.iter().map(|record| record.number)),
@@ -204,7 +211,7 @@ fn epochs(view: &View, wanted: &Wanted<'_>, sink: &mut Sink<'_>) -> Rows {
     push(wanted, arrays, sink)
 }
 
-fn tokenizers(view: &View, wanted: &Wanted<'_>, sink: &mut Sink<'_>) -> Rows {
+fn tokenizers(view: &View, wanted: &SystemTableRequest<'_>, sink: &mut BatchSink<'_>) -> Rows {
     let rows = || view.tokenizers().map(|(_, record)| record);
     let arrays = vec![
         numbers(view.tokenizers().map(|(id, _)| u32::from(id.0))),
@@ -219,7 +226,7 @@ fn tokenizers(view: &View, wanted: &Wanted<'_>, sink: &mut Sink<'_>) -> Rows {
     push(wanted, arrays, sink)
 }
 
-fn snapshots(view: &View, wanted: &Wanted<'_>, sink: &mut Sink<'_>) -> Rows {
+fn snapshots(view: &View, wanted: &SystemTableRequest<'_>, sink: &mut BatchSink<'_>) -> Rows {
     let all = view.snapshots()?;
     let arrays = vec![
         texts(all.iter().map(|record| &record.name)),
@@ -235,7 +242,7 @@ fn snapshots(view: &View, wanted: &Wanted<'_>, sink: &mut Sink<'_>) -> Rows {
 
 /// Pushes a table that is made whole. A batch of a longer table is a copy: of a slice, the engine would count the
 /// whole.
-fn push(wanted: &Wanted<'_>, arrays: Vec<ArrayRef>, sink: &mut Sink<'_>) -> Rows {
+fn push(wanted: &SystemTableRequest<'_>, arrays: Vec<ArrayRef>, sink: &mut BatchSink<'_>) -> Rows {
     let whole = batch(wanted.schema, arrays)?;
     if whole.num_rows() <= wanted.rows {
         // The sink's answer does not matter: this is the last batch.
@@ -261,7 +268,7 @@ mod tests {
     fn batches_of_a_table_hold_their_own_rows_alone() {
         let field = Field::new("id", DataType::UInt64, false);
         let (schema, columns) = (Arc::new(Schema::new(vec![field])), [0]);
-        let wanted = Wanted { schema: &schema, columns: &columns, rows: 400 };
+        let wanted = SystemTableRequest { schema: &schema, columns: &columns, rows: 400 };
         let mut given: Vec<RecordBatch> = Vec::new();
         push(&wanted, vec![ids(0..1000)], &mut |batch| {
             given.push(batch);

@@ -6,7 +6,7 @@ use crate::support::{
 };
 use corpusdb::curate::{ComputedField, NewField};
 use corpusdb::ingest::{JoinBy, JoinColumn, JoinOptions, ReadOptions};
-use corpusdb::sql::{PrintFormat, Printer};
+use corpusdb::sql::{PrintFormat, RowPrinter};
 use corpusdb::{Context, Corpus, CorpusWriter, DedupMode, Error, FieldKind, IngestOptions, Policy};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -398,7 +398,7 @@ fn compare(corpus: &Corpus, model: &FieldModel, step: &FieldStep) {
         };
         let rows = corpus.sql(format!("SELECT {shown} AS v FROM documents ORDER BY id")).unwrap();
         let mut printed = Vec::new();
-        Printer::new(PrintFormat::Json, &mut printed).rows(rows).unwrap();
+        RowPrinter::new(PrintFormat::Json, &mut printed).rows(rows).unwrap();
         let rows = String::from_utf8(printed).unwrap();
         let found: Vec<Value> = rows
             .lines()

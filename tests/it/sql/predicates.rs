@@ -5,7 +5,7 @@ use crate::support::{
     init, json_lines, prose, python, python_has, seeds, sound,
 };
 use corpusdb::Corpus;
-use corpusdb::sql::{PrintFormat, Printer};
+use corpusdb::sql::{PrintFormat, RowPrinter};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -78,7 +78,7 @@ fn ids(corpus: &Corpus, statement: &str) -> Vec<u64> {
 /// The same, or why there are none.
 fn tried_ids(corpus: &Corpus, statement: &str) -> Result<Vec<u64>, String> {
     let mut printed = Vec::new();
-    let mut printer = Printer::new(PrintFormat::Json, &mut printed);
+    let mut printer = RowPrinter::new(PrintFormat::Json, &mut printed);
     let rows = corpus.sql(statement).map_err(|error| error.to_string())?;
     printer.rows(rows).map_err(|error| error.to_string())?;
     printer.finish().unwrap();

@@ -2,7 +2,7 @@
 
 use crate::support::scenarios::TabledCorpus;
 use crate::support::{Random, corpusdb, corpusdb_test, json_lines, seeds};
-use corpusdb::sql::{PrintFormat, Printer};
+use corpusdb::sql::{PrintFormat, RowPrinter};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -297,7 +297,7 @@ corpusdb_test!(random_columns_and_groups_equal_a_recount, TabledCorpus::new(), |
     let mut maker = Maker { random: Random::new(123), rows: all.clone(), narrow: false };
     let asked = |statement: &str| -> Vec<Value> {
         let mut printed = Vec::new();
-        let mut printer = Printer::new(PrintFormat::Json, &mut printed);
+        let mut printer = RowPrinter::new(PrintFormat::Json, &mut printed);
         printer.rows(corpus.sql(statement).expect(statement)).expect(statement);
         printer.finish().unwrap();
         json_lines(&String::from_utf8(printed).unwrap())

@@ -6,7 +6,7 @@ use crate::support::{
     init, lines, repository,
 };
 use corpusdb::Corpus;
-use corpusdb::sql::{DocumentFilter, PrintFormat, Printer, SqlParameters, SqlQuery, SqlValue};
+use corpusdb::sql::{DocumentFilter, PrintFormat, RowPrinter, SqlParameters, SqlQuery, SqlValue};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
@@ -58,7 +58,7 @@ impl Library {
 fn try_rows(corpus: &Corpus, sql: &str, query: &SqlQuery) -> Result<Vec<Value>, String> {
     let rows = corpus.sql(query.clone().text(sql)).map_err(|error| error.to_string())?;
     let mut out = Vec::new();
-    let mut printer = Printer::new(PrintFormat::Json, &mut out);
+    let mut printer = RowPrinter::new(PrintFormat::Json, &mut out);
     printer.rows(rows).map_err(|error| error.to_string())?;
     printer.finish().map_err(|error| error.to_string())?;
     let text = String::from_utf8(out).unwrap();

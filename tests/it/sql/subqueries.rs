@@ -2,7 +2,7 @@
 
 use crate::support::{Random, TestDir, corpusdb_test, declaring, ingest, init, json_lines, seeds};
 use corpusdb::Corpus;
-use corpusdb::sql::{PrintFormat, Printer};
+use corpusdb::sql::{PrintFormat, RowPrinter};
 use logic::{Truth, and, compare, not, or};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -99,7 +99,7 @@ impl Table {
     /// The first column of the answer, as JSON; or why there is none.
     fn column(&self, statement: &str) -> Result<Vec<Value>, String> {
         let mut printed = Vec::new();
-        let mut printer = Printer::new(PrintFormat::Json, &mut printed);
+        let mut printer = RowPrinter::new(PrintFormat::Json, &mut printed);
         let rows = self.corpus.sql(statement).map_err(|error| error.to_string())?;
         printer.rows(rows).map_err(|error| error.to_string())?;
         printer.finish().unwrap();

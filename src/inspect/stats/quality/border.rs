@@ -5,21 +5,21 @@ use text::signals::SignalRule;
 
 /// A document near a threshold.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Near {
+pub(super) struct ThresholdNeighbour {
     pub(super) document: DocId,
     pub(super) value: f64,
 }
 
 /// The nearest documents on one side of a threshold, nearest first; ties go to the lower id.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Side {
-    found: Vec<Near>,
+pub(super) struct ThresholdSide {
+    found: Vec<ThresholdNeighbour>,
 }
 
-impl Side {
+impl ThresholdSide {
     /// Takes a document. Its id must be higher than those taken before.
-    fn take(&mut self, near: Near, threshold: f64, most: usize) {
-        let distance = |it: &Near| (it.value - threshold).abs();
+    fn take(&mut self, near: ThresholdNeighbour, threshold: f64, most: usize) {
+        let distance = |it: &ThresholdNeighbour| (it.value - threshold).abs();
         let place = self.found.partition_point(|it| distance(it) <= distance(&near));
         if place < most {
             self.found.insert(place, near);
@@ -27,27 +27,32 @@ impl Side {
         }
     }
 
-    pub(super) fn found(&self) -> &[Near] {
+    pub(super) fn found(&self) -> &[ThresholdNeighbour] {
         &self.found
     }
 }
 
 /// One threshold of a rule.
 #[derive(Clone, Debug)]
-pub(super) struct Threshold {
+pub(super) struct RuleThreshold {
     /// Whether the threshold is a least value; else it is a greatest one.
     pub(super) is_least: bool,
     pub(super) at: f64,
-    pub(super) outside: Side,
-    pub(super) inside: Side,
+    pub(super) outside: ThresholdSide,
+    pub(super) inside: ThresholdSide,
 }
 
-impl Threshold {
+impl RuleThreshold {
     /// The thresholds of a rule, as numbers.
     pub(super) fn of(rule: &SignalRule) -> Vec<Self> {
         let of = |text: Option<&str>, is_least| {
             let at = text?.parse().ok()?;
-            Some(Self { is_least, at, outside: Side::default(), inside: Side::default() })
+            Some(Self {
+                is_least,
+                at,
+                outside: ThresholdSide::default(),
+                inside: ThresholdSide::default(),
+            })
         };
         [of(rule.least, true), of(rule.most, false)].into_iter().flatten().collect()
     }
@@ -58,7 +63,7 @@ impl Threshold {
     }
 
     /// Takes a document if it is among the `most` nearest on its side.
-    pub(super) fn look(&mut self, near: Near, most: usize) {
+    pub(super) fn look(&mut self, near: ThresholdNeighbour, most: usize) {
         if near.value.is_nan() {
             return;
         }
@@ -79,14 +84,14 @@ mod tests {
         ) {
             let at = f64::from(at);
             let mut threshold =
-                Threshold { is_least, at, outside: Side::default(), inside: Side::default() };
-            let all: Vec<Near> = (0_u64..)
+                RuleThreshold { is_least, at, outside: ThresholdSide::default(), inside: ThresholdSide::default() };
+            let all: Vec<ThresholdNeighbour> = (0_u64..)
                 .zip(&values)
-                .map(|(id, value)| Near { document: DocId(id), value: f64::from(*value) })
+                .map(|(id, value)| ThresholdNeighbour { document: DocId(id), value: f64::from(*value) })
                 .collect();
             all.iter().for_each(|near| threshold.look(*near, most));
             for (found, holds) in [(&threshold.inside, true), (&threshold.outside, false)] {
-                let mut expected: Vec<Near> = all
+                let mut expected: Vec<ThresholdNeighbour> = all
                     .iter()
                     .filter(|it| (if is_least { it.value >= at } else { it.value <= at }) == holds)
                     .copied()

@@ -17,15 +17,15 @@ pub use report::{
 };
 
 use super::Moment;
-use crate::inspect::stats::scope::{Member, Scope};
+use crate::inspect::stats::scope::{ScopeMember, StatsScope};
 use crate::sql::DocumentFilter;
 use crate::sql::QueryError;
 use model::{BLOCK_SIZE, Context, DocId, SourceId};
-use scores::Scored;
+use scores::ScoreReader;
 use std::cmp::Reverse;
 use store::View;
 use text::signals::SignalSet;
-use walk::Walk;
+use walk::QualityWalk;
 
 /// Sources that are listed, at most: those with most kept documents.
 const SOURCES: usize = 16;
@@ -87,15 +87,15 @@ pub fn quality(
         source: options.source.clone(),
         ..DocumentFilter::default()
     };
-    let scope = Scope::new(view, &looked_at, &moment)?;
-    let scored = Scored::of(view, options.set);
+    let scope = StatsScope::new(view, &looked_at, &moment)?;
+    let scored = ScoreReader::of(view, options.set);
     let sources = told_apart(view, options.source.as_deref());
     let mut walk =
-        Walk::new(view, &scored, (options.set, options.examples.min(EXAMPLES)), &sources);
+        QualityWalk::new(view, &scored, (options.set, options.examples.min(EXAMPLES)), &sources);
     context.progress.begin("scoring", Some(view.documents()));
     for block in scope.blocks() {
         let members = (0..=u16::MAX).zip(scope.members(block)?);
-        let kept = members.filter(|(_, member)| *member == Member::Kept);
+        let kept = members.filter(|(_, member)| *member == ScopeMember::Kept);
         let kept: Vec<DocId> = kept.map(|(slot, _)| DocId::at(block, slot)).collect();
         if kept.is_empty() {
             continue;

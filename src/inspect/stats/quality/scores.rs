@@ -8,14 +8,14 @@ use store::{View, system_fields};
 use text::signals::{ScoreValue, Signal, SignalSet, scores};
 
 /// The scores that are examined, all of them numbers.
-pub(super) struct Scored {
+pub(super) struct ScoreReader {
     /// Each signal with its column, where it is stored.
     pub(super) signals: Vec<(Signal, Option<ColumnId>)>,
     /// The signals that are not stored.
     of_texts: Vec<Signal>,
 }
 
-impl Scored {
+impl ScoreReader {
     /// The signals of a set that are numbers. A signal is stored if a field is fed by its current expression.
     pub(super) fn of(view: &View, set: SignalSet) -> Self {
         let column = |signal: &Signal| {

@@ -2,7 +2,7 @@
 //!
 //! Bins are as narrow as their values are small: a fixed number of bins for each power of two.
 
-use crate::inspect::stats::spread::Compensated;
+use crate::inspect::stats::spread::CompensatedSum;
 use crate::inspect::stats::{ColumnStats, StatsValue};
 
 /// Bins of a power of two: values of one bin differ by less than one in 256.
@@ -12,7 +12,7 @@ const DOUBLINGS: u64 = 64;
 const LEAST: u64 = 1023 - 24;
 
 /// The least value of a bin, and the number of values.
-type Bin = (f64, u64);
+type ScoreBin = (f64, u64);
 
 /// The sketch of some values: at most 256 kB, mostly some 40.
 #[derive(Clone, Default)]
@@ -21,12 +21,12 @@ pub(super) struct QuantileSketch {
     nulls: u64,
     low: f64,
     high: f64,
-    sum: Compensated,
+    sum: CompensatedSum,
     /// Welford's running mean, and sum of squared differences from it.
     mean: f64,
     squares: f64,
     /// By power of two; allocated when a value comes.
-    bins: Vec<Option<Box<[Bin]>>>,
+    bins: Vec<Option<Box<[ScoreBin]>>>,
 }
 
 impl QuantileSketch {

@@ -1,11 +1,11 @@
 //! The walk over kept documents: counts what every rule takes, feeds the sketches of scores, and collects examples.
 
 use super::QualityOptions;
-use super::border::{Near, Side, Threshold};
+use super::border::{RuleThreshold, ThresholdNeighbour, ThresholdSide};
 use super::report::{
     QualityExample, QualityReport, QualityRule, QualityScore, QualitySource, QualityThreshold,
 };
-use super::scores::Scored;
+use super::scores::ScoreReader;
 use super::sketch::QuantileSketch;
 use crate::inspect::duplicates::beginning;
 use crate::inspect::stats::groups::{Block, Sum};
@@ -16,52 +16,52 @@ use model::{DocId, FieldKind, SourceId};
 use store::{StoreError, View};
 use text::signals::{SignalRule, SignalSet};
 
-pub(super) struct Walk<'a> {
+pub(super) struct QualityWalk<'a> {
     view: &'a View,
-    scored: &'a Scored,
+    scored: &'a ScoreReader,
     /// Examples on either side of a threshold, at most.
     examples: usize,
     sources: &'a [SourceId],
     /// The columns of the current block.
     block: Option<Block>,
-    all: Total,
+    all: QualityTotal,
     /// In the order of `sources`.
-    by_source: Vec<Total>,
-    rules: Vec<Counted>,
+    by_source: Vec<QualityTotal>,
+    rules: Vec<RuleCounts>,
     /// For each score: the sketch of all documents, then one for each source.
     sketches: Vec<(QuantileSketch, Vec<QuantileSketch>)>,
 }
 
 /// Documents, and those that at least one rule would remove.
 #[derive(Clone, Default)]
-struct Total {
+struct QualityTotal {
     documents: Sum,
     removed: Sum,
 }
 
 /// A rule, and how many documents it takes.
-struct Counted {
+struct RuleCounts {
     rule: SignalRule,
     /// The index of the rule's score.
     score: usize,
-    thresholds: Vec<Threshold>,
+    thresholds: Vec<RuleThreshold>,
     removed: Sum,
     only: Sum,
     by_source: Vec<u64>,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> QualityWalk<'a> {
     pub(super) fn new(
         view: &'a View,
-        scored: &'a Scored,
+        scored: &'a ScoreReader,
         (set, examples): (SignalSet, usize),
         sources: &'a [SourceId],
     ) -> Self {
         let rule = |rule: SignalRule| {
-            Some(Counted {
+            Some(RuleCounts {
                 rule,
                 score: scored.place(rule.signal)?,
-                thresholds: Threshold::of(&rule),
+                thresholds: RuleThreshold::of(&rule),
                 removed: Sum::default(),
                 only: Sum::default(),
                 by_source: vec![0; sources.len()],
@@ -73,8 +73,8 @@ impl<'a> Walk<'a> {
             examples,
             sources,
             block: None,
-            all: Total::default(),
-            by_source: vec![Total::default(); sources.len()],
+            all: QualityTotal::default(),
+            by_source: vec![QualityTotal::default(); sources.len()],
             rules: set.rules().into_iter().filter_map(rule).collect(),
             sketches: vec![
                 (
@@ -128,7 +128,7 @@ impl<'a> Walk<'a> {
                 count.into_iter().for_each(|count| *count += 1);
             }
             for threshold in &mut rule.thresholds {
-                threshold.look(Near { document, value }, self.examples);
+                threshold.look(ThresholdNeighbour { document, value }, self.examples);
             }
         }
         if let (1, Some(only)) =
@@ -182,8 +182,8 @@ impl<'a> Walk<'a> {
     }
 
     fn rules(&self, is_met: &[bool]) -> Result<Vec<QualityRule>, QueryError> {
-        let told = |counted: &Counted| {
-            let threshold = |threshold: &Threshold| {
+        let told = |counted: &RuleCounts| {
+            let threshold = |threshold: &RuleThreshold| {
                 Ok(QualityThreshold {
                     bound: if threshold.is_least { "least" } else { "most" },
                     at: threshold.at,
@@ -214,8 +214,12 @@ impl<'a> Walk<'a> {
         self.scored.signals.get(score).is_some_and(|(signal, _)| signal.kind == FieldKind::Int)
     }
 
-    fn examples(&self, side: &Side, score: usize) -> Result<Vec<QualityExample>, QueryError> {
-        let example = |near: &Near| {
+    fn examples(
+        &self,
+        side: &ThresholdSide,
+        score: usize,
+    ) -> Result<Vec<QualityExample>, QueryError> {
+        let example = |near: &ThresholdNeighbour| {
             let header = self.view.expect_header(near.document)?;
             let text = self.view.text_of_owner(header.text_owner(near.document))?;
             Ok(QualityExample {

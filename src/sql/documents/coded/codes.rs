@@ -1,8 +1,8 @@
 //! Gives dense numbers (codes) to the values of one column, in the order in which the values come.
 
-use crate::sql::documents::columns::{Filler, OpenBlock, strings};
-use crate::sql::documents::filter::Block;
-use crate::sql::documents::schema::Content;
+use crate::sql::documents::columns::{ColumnReader, ScanBlock, strings};
+use crate::sql::documents::filter::IndexBlock;
+use crate::sql::documents::schema::ColumnSource;
 use crate::sql::error::QueryError;
 use arrow::array::{ArrayRef, BooleanArray, Int64Array, StringArray, UInt64Array};
 use model::invariant::at;
@@ -16,30 +16,32 @@ const TABLE: u64 = 1 << 16;
 /// A place of a table without a code.
 const NONE: u32 = u32::MAX;
 
-pub(super) struct Codes {
-    content: Content,
+pub(super) struct ColumnCodes {
+    content: ColumnSource,
     /// The code of each stored value; `None` is null.
     known: HashMap<Option<i64>, u32>,
     /// The value of each code, and the first document that has it.
     values: Vec<(Option<i64>, DocId)>,
 }
 
-impl Codes {
-    pub(super) fn of(content: Content) -> Self {
+impl ColumnCodes {
+    pub(super) fn of(content: ColumnSource) -> Self {
         Self { content, known: HashMap::new(), values: Vec::new() }
     }
 
     /// The codes of the documents at `slots`.
     pub(super) fn read(
         &mut self,
-        open: &OpenBlock<'_>,
+        open: &ScanBlock<'_>,
         slots: &[u16],
     ) -> Result<Vec<u32>, StoreError> {
         match self.content {
-            Content::Kept | Content::Standing => Ok(self.standings(open, slots)),
-            Content::SourceName => self.stored(open, system_fields::SOURCE_OF, slots),
-            Content::Keyword(field) => self.stored(open, system_fields::column_of(field), slots),
-            Content::Bool(column) | Content::Integer { column, .. } => {
+            ColumnSource::Kept | ColumnSource::Standing => Ok(self.standings(open, slots)),
+            ColumnSource::SourceName => self.stored(open, system_fields::SOURCE_OF, slots),
+            ColumnSource::Keyword(field) => {
+                self.stored(open, system_fields::column_of(field), slots)
+            }
+            ColumnSource::Bool(column) | ColumnSource::Integer { column, .. } => {
                 self.stored(open, column, slots)
             }
             // Columns of other types are not grouped by code.
@@ -56,11 +58,11 @@ impl Codes {
         code
     }
 
-    fn standings(&mut self, open: &OpenBlock<'_>, slots: &[u16]) -> Vec<u32> {
+    fn standings(&mut self, open: &ScanBlock<'_>, slots: &[u16]) -> Vec<u32> {
         let mut table = vec![NONE; BLOCK_SIZE as usize];
         for (standing, members) in &open.standings {
             let value = match self.content {
-                Content::Kept => i64::from(*standing == Standing::Kept),
+                ColumnSource::Kept => i64::from(*standing == Standing::Kept),
                 _ => place_of(*standing),
             };
             let code = self.code(Some(value), DocId(0));
@@ -74,7 +76,7 @@ impl Codes {
         let mut codes: Vec<u32> = slots.iter().map(code).collect();
         for code in &mut codes {
             if *code == NONE {
-                let other = (self.content == Content::Kept).then_some(0);
+                let other = (self.content == ColumnSource::Kept).then_some(0);
                 *code = self.code(other, DocId(0));
             }
         }
@@ -83,7 +85,7 @@ impl Codes {
 
     fn stored(
         &mut self,
-        open: &OpenBlock<'_>,
+        open: &ScanBlock<'_>,
         column: ColumnId,
         slots: &[u16],
     ) -> Result<Vec<u32>, StoreError> {
@@ -123,32 +125,32 @@ impl Codes {
     pub(super) fn array(
         &self,
         view: &View,
-        filler: &mut Filler<'_>,
+        filler: &mut ColumnReader<'_>,
         codes: &[u32],
     ) -> Result<ArrayRef, QueryError> {
         let numbers = codes.iter().map(|code| self.values.get(*code as usize)?.0);
         Ok(match self.content {
-            Content::Kept | Content::Bool(_) => {
+            ColumnSource::Kept | ColumnSource::Bool(_) => {
                 Arc::new(numbers.map(|number| number.map(|n| n != 0)).collect::<BooleanArray>())
             }
-            Content::Standing => {
+            ColumnSource::Standing => {
                 let standing = |number| Standing::ALL.into_iter().find(|s| place_of(*s) == number);
                 let names = numbers.map(|number| Some(standing(number?)?.name()));
                 Arc::new(names.collect::<StringArray>())
             }
-            Content::SourceName => {
+            ColumnSource::SourceName => {
                 let name = |number: Option<i64>| {
                     let source = number.and_then(|number| u32::try_from(number).ok());
                     source.map(|source| view.source_name(SourceId(source))).transpose()
                 };
                 Arc::new(numbers.map(name).collect::<Result<StringArray, StoreError>>()?)
             }
-            Content::Integer { unsigned: true, .. } => {
+            ColumnSource::Integer { unsigned: true, .. } => {
                 let number = |number: i64| u64::try_from(number).ok();
                 Arc::new(numbers.map(|n| n.and_then(number)).collect::<UInt64Array>())
             }
-            Content::Integer { .. } => Arc::new(numbers.collect::<Int64Array>()),
-            Content::Keyword(field) => {
+            ColumnSource::Integer { .. } => Arc::new(numbers.collect::<Int64Array>()),
+            ColumnSource::Keyword(field) => {
                 let mut texts: Vec<Option<Arc<str>>> = Vec::with_capacity(codes.len());
                 for code in codes {
                     let value = self.values.get(*code as usize);

@@ -9,9 +9,9 @@ const PLACES: usize = 1 << 20;
 const RECENT: usize = 1 << 12;
 
 /// The groups so far.
-pub(super) struct Groups {
+pub(super) struct GroupNumbering {
     /// One step for each column after the first: groups of the columns up to it.
-    steps: Vec<Step>,
+    steps: Vec<GroupingStep>,
     /// For each code of the first column its group plus one; 0 for a code that no row has had.
     places: Vec<u32>,
     /// The codes of the first column, in the order in which they came.
@@ -20,14 +20,14 @@ pub(super) struct Groups {
 
 /// Combines groups of the columns before with codes of the next one.
 #[derive(Default)]
-struct Step {
+struct GroupingStep {
     /// For every group: the group by the columns before, and the code.
     pairs: Vec<(u32, u32)>,
-    ways: Ways,
+    ways: GroupLookup,
 }
 
 /// Maps a group of the columns before and a code to a group.
-enum Ways {
+enum GroupLookup {
     /// Indexed by the group of the columns before, shifted left by `bits`, and the code; holds the group plus one, 0
     /// for none.
     Table { bits: u32, places: Vec<u32> },
@@ -38,15 +38,15 @@ enum Ways {
     },
 }
 
-impl Default for Ways {
+impl Default for GroupLookup {
     fn default() -> Self {
         Self::Table { bits: 0, places: Vec::new() }
     }
 }
 
-impl Groups {
+impl GroupNumbering {
     pub(super) fn of(columns: usize) -> Self {
-        let steps = (1..columns).map(|_| Step::default()).collect();
+        let steps = (1..columns).map(|_| GroupingStep::default()).collect();
         Self { steps, places: Vec::new(), firsts: Vec::new() }
     }
 
@@ -92,7 +92,7 @@ impl Groups {
     }
 }
 
-impl Step {
+impl GroupingStep {
     /// Replaces each row's group by the columns before by its group with this column.
     fn number(&mut self, numbers: &mut [u32], codes: &[u32]) {
         let most = |of: &[u32]| of.iter().max().copied().unwrap_or_default();
@@ -103,7 +103,7 @@ impl Step {
             pairs.len() as u32 - 1
         };
         match ways {
-            Ways::Table { bits, places } => {
+            GroupLookup::Table { bits, places } => {
                 for (number, code) in numbers.iter_mut().zip(codes) {
                     let place = ((*number as usize) << *bits) | *code as usize;
                     let Some(place) = places.get_mut(place) else { continue };
@@ -113,7 +113,7 @@ impl Step {
                     *number = *place - 1;
                 }
             }
-            Ways::Hash { known, recent } => {
+            GroupLookup::Hash { known, recent } => {
                 for (number, code) in numbers.iter_mut().zip(codes) {
                     let pair = (*number, *code);
                     let place = (pair.0.wrapping_mul(0x9e37_79b1) ^ pair.1) as usize % RECENT;
@@ -134,7 +134,7 @@ impl Step {
 
     /// Widens the table for these numbers and codes, or changes to a hash map.
     fn make_room(&mut self, most_number: u32, most_code: u32) {
-        let Ways::Table { bits, places } = &mut self.ways else { return };
+        let GroupLookup::Table { bits, places } = &mut self.ways else { return };
         let needed = u32::BITS - most_code.leading_zeros();
         let (widened, is_wider) = (needed.max(*bits), needed > *bits);
         let pairs = || (0..).zip(&self.pairs);
@@ -142,7 +142,7 @@ impl Step {
         let wanted = (u64::from(most_number.max(before)) + 1) << widened;
         if wanted > PLACES as u64 {
             let known = pairs().map(|(group, pair)| (*pair, group)).collect();
-            self.ways = Ways::Hash { known, recent: vec![None; RECENT] };
+            self.ways = GroupLookup::Hash { known, recent: vec![None; RECENT] };
             return;
         }
         if is_wider {
@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn a_code_that_no_row_has_is_no_group() {
         // Groups of one column were its codes up to the largest one, whether a row had them or not.
-        let mut groups = Groups::of(1);
+        let mut groups = GroupNumbering::of(1);
         assert_eq!(groups.number(&[vec![5, 2, 5]]), [0, 1, 0]);
         assert_eq!(groups.number(&[vec![2, 9]]), [1, 2]);
         assert_eq!((groups.len(), groups.codes()), (3, vec![vec![5, 2, 9]]));
@@ -183,7 +183,7 @@ mod tests {
         ) {
             let rows: Vec<(u32, u32, u32)> =
                 rows.into_iter().map(|row| (row.0, row.1, row.2 * wide)).collect();
-            let mut groups = Groups::of(3);
+            let mut groups = GroupNumbering::of(3);
             let mut numbers = Vec::new();
             let (first, second) = rows.split_at(cut.min(rows.len()));
             for rows in [first, second] {

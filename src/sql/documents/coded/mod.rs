@@ -9,10 +9,10 @@ mod codes;
 mod groups;
 mod stage;
 
-use super::producer::Producer;
-use super::scan::Selected;
-use super::schema::{Content, DocumentColumn};
-use super::table_scan::Scan;
+use super::producer::PartitionProducer;
+use super::scan::DocumentScan;
+use super::schema::{ColumnSource, DocumentColumn};
+use super::table_scan::TableScanExec;
 use arrow::datatypes::{DataType, SchemaRef};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
@@ -26,7 +26,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
-use stage::{Aggregate, Stage};
+use stage::{AggregateCall, CodedAggregation};
 use std::sync::Arc;
 
 /// Aggregates whose state is of a fixed size, so that the number of groups bounds what they hold.
@@ -46,9 +46,9 @@ const FIXED: [&str; 11] = [
 
 /// The optimiser rule that replaces first stages of a plan.
 #[derive(Debug)]
-pub(crate) struct GroupsByCode;
+pub(crate) struct CodedGroupBy;
 
-impl PhysicalOptimizerRule for GroupsByCode {
+impl PhysicalOptimizerRule for CodedGroupBy {
     fn optimize(
         &self,
         plan: Arc<dyn ExecutionPlan>,
@@ -82,13 +82,13 @@ fn coded(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
 }
 
 /// The scan that replaces a first stage over `documents`; none for another stage, or one that codes cannot serve.
-fn first_stage(aggregation: &AggregateExec) -> Result<Option<Scan>> {
+fn first_stage(aggregation: &AggregateExec) -> Result<Option<TableScanExec>> {
     // The engine may put a projection in between, which computes expressions that several aggregates share.
     let (input, between) = match aggregation.input().downcast_ref::<ProjectionExec>() {
         Some(projection) => (projection.input(), projection.expr()),
         None => (aggregation.input(), [].as_slice()),
     };
-    let Some(scan) = input.downcast_ref::<Scan>() else { return Ok(None) };
+    let Some(scan) = input.downcast_ref::<TableScanExec>() else { return Ok(None) };
     let Some(selected) = scan.selected() else { return Ok(None) };
     let of_scan = |expression: Arc<dyn PhysicalExpr>| of_scan(expression, between);
     let by = aggregation.group_expr();
@@ -108,7 +108,7 @@ fn first_stage(aggregation: &AggregateExec) -> Result<Option<Scan>> {
     }
     let mut aggregates = Vec::with_capacity(aggregation.aggr_expr().len());
     for (aggregate, filter) in aggregation.aggr_expr().iter().zip(aggregation.filter_expr()) {
-        aggregates.push(Aggregate {
+        aggregates.push(AggregateCall {
             function: Arc::clone(aggregate),
             arguments: aggregate.expressions().into_iter().map(of_scan).collect::<Result<_>>()?,
             filter: filter.clone().map(of_scan).transpose()?,
@@ -116,32 +116,32 @@ fn first_stage(aggregation: &AggregateExec) -> Result<Option<Scan>> {
     }
     let used = used_columns(&aggregates);
     let schema = Arc::new(scan.schema().project(&used)?);
-    for expression in aggregates.iter_mut().flat_map(Aggregate::expressions) {
+    for expression in aggregates.iter_mut().flat_map(AggregateCall::expressions) {
         *expression = reassign_expr_columns(Arc::clone(expression), &schema)?;
     }
     let columns = used.iter().filter_map(|at| selected.wanted.get(*at).cloned()).collect();
     let names: Vec<&str> = by.iter().map(|column| column.name.as_str()).collect();
     let detail = format!("{}, groups=[{}] by code", scan.detail(), names.join(", "));
-    let read = Selected { wanted: columns, schema, ..selected.clone() };
-    let stage = Arc::new(Stage { read, by, aggregates, schema: aggregation.schema() });
-    let producer = |part| -> Producer {
+    let read = DocumentScan { wanted: columns, schema, ..selected.clone() };
+    let stage = Arc::new(CodedAggregation { read, by, aggregates, schema: aggregation.schema() });
+    let producer = |part| -> PartitionProducer {
         let stage = Arc::clone(&stage);
         Arc::new(move |rows, sink| stage.run(part, rows, sink))
     };
     let producers = (0..selected.parts.len()).map(producer).collect();
-    Ok(Some(Scan::new("documents", aggregation.schema(), detail, producers, None, None)))
+    Ok(Some(TableScanExec::new("documents", aggregation.schema(), detail, producers, None, None)))
 }
 
 /// Whether the store has a code for each value of a column.
-const fn has_codes(content: Content) -> bool {
+const fn has_codes(content: ColumnSource) -> bool {
     matches!(
         content,
-        Content::SourceName
-            | Content::Keyword(_)
-            | Content::Kept
-            | Content::Standing
-            | Content::Bool(_)
-            | Content::Integer { .. }
+        ColumnSource::SourceName
+            | ColumnSource::Keyword(_)
+            | ColumnSource::Kept
+            | ColumnSource::Standing
+            | ColumnSource::Bool(_)
+            | ColumnSource::Integer { .. }
     )
 }
 
@@ -173,7 +173,7 @@ fn of_scan(
 }
 
 /// The columns of the scan that the aggregates read, ascending.
-fn used_columns(aggregates: &[Aggregate]) -> Vec<usize> {
+fn used_columns(aggregates: &[AggregateCall]) -> Vec<usize> {
     let all = aggregates.iter().flat_map(|it| it.arguments.iter().chain(&it.filter));
     let mut used: Vec<usize> = all.flat_map(collect_columns).map(|column| column.index()).collect();
     used.sort_unstable();

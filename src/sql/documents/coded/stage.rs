@@ -3,12 +3,12 @@
 //! Documents are grouped by codes, so no value is looked up for a row. Output is what the engine's own first stage
 //! would give: group columns, then the state of each aggregate; the engine's second stage merges them.
 
-use super::codes::Codes;
-use super::groups::Groups;
-use crate::sql::documents::columns::Filler;
-use crate::sql::documents::filter::{StoredBlock, listed};
-use crate::sql::documents::producer::Sink;
-use crate::sql::documents::scan::Selected;
+use super::codes::ColumnCodes;
+use super::groups::DocumentGroups;
+use crate::sql::documents::columns::ColumnReader;
+use crate::sql::documents::filter::{StoredBlock, slots_of_bitmap};
+use crate::sql::documents::producer::BatchSink;
+use crate::sql::documents::scan::DocumentScan;
 use crate::sql::documents::schema::DocumentColumn;
 use crate::sql::error::QueryError;
 use arrow::array::{Array, ArrayRef, BooleanArray};
@@ -26,7 +26,7 @@ use std::sync::Arc;
 const MOST_GROUPS: usize = if cfg!(test) { 5 } else { 1 << 16 };
 
 /// One aggregate function of the statement.
-pub(super) struct Aggregate {
+pub(super) struct AggregateCall {
     pub(super) function: Arc<AggregateFunctionExpr>,
     /// Expressions over the columns of `read`.
     pub(super) arguments: Vec<Arc<dyn PhysicalExpr>>,
@@ -34,7 +34,7 @@ pub(super) struct Aggregate {
     pub(super) filter: Option<Arc<dyn PhysicalExpr>>,
 }
 
-impl Aggregate {
+impl AggregateCall {
     /// The arguments and the filter.
     pub(super) fn expressions(&mut self) -> impl Iterator<Item = &mut Arc<dyn PhysicalExpr>> {
         self.arguments.iter_mut().chain(&mut self.filter)
@@ -42,40 +42,41 @@ impl Aggregate {
 }
 
 /// The stage for all partitions.
-pub(super) struct Stage {
+pub(super) struct CodedAggregation {
     /// The documents, and the columns that the aggregates read.
-    pub(super) read: Selected,
+    pub(super) read: DocumentScan,
     /// Columns of GROUP BY.
     pub(super) by: Vec<DocumentColumn>,
-    pub(super) aggregates: Vec<Aggregate>,
+    pub(super) aggregates: Vec<AggregateCall>,
     /// Group columns, then the state of each aggregate.
     pub(super) schema: SchemaRef,
 }
 
 /// Groups and states of one partition since it last emitted.
-struct Counted {
-    codes: Vec<Codes>,
-    groups: Groups,
+struct AggregationState {
+    codes: Vec<ColumnCodes>,
+    groups: DocumentGroups,
     states: Vec<Box<dyn GroupsAccumulator>>,
 }
 
-impl Stage {
+impl CodedAggregation {
     /// Pushes the groups of one partition, in batches of at most `rows`.
     pub(super) fn run(
         &self,
         part: usize,
         rows: usize,
-        sink: &mut Sink<'_>,
+        sink: &mut BatchSink<'_>,
     ) -> Result<(), QueryError> {
-        let Selected { view, wanted, schema, test, parts, .. } = &self.read;
-        let mut filler = Filler::new(view, wanted, Arc::clone(schema), rows)?.also_for(&self.by);
+        let DocumentScan { view, wanted, schema, test, parts, .. } = &self.read;
+        let mut filler =
+            ColumnReader::new(view, wanted, Arc::clone(schema), rows)?.also_for(&self.by);
         let mut counted = self.begin()?;
         for number in at(parts, part).clone() {
             if sink(RecordBatch::new_empty(Arc::clone(&self.schema))).is_break() {
                 return Ok(());
             }
             let block = StoredBlock::new(view, number);
-            let slots = listed(&test.select(&block)?);
+            let slots = slots_of_bitmap(&test.select(&block)?);
             if slots.is_empty() {
                 continue;
             }
@@ -104,18 +105,18 @@ impl Stage {
         Ok(())
     }
 
-    fn begin(&self) -> Result<Counted, QueryError> {
+    fn begin(&self) -> Result<AggregationState, QueryError> {
         let states = self.aggregates.iter().map(|it| it.function.create_groups_accumulator());
-        Ok(Counted {
-            codes: self.by.iter().map(|column| Codes::of(column.source)).collect(),
-            groups: Groups::of(self.by.len()),
+        Ok(AggregationState {
+            codes: self.by.iter().map(|column| ColumnCodes::of(column.source)).collect(),
+            groups: DocumentGroups::of(self.by.len()),
             states: states.collect::<EngineResult<_>>().map_err(QueryError::run)?,
         })
     }
 
     fn count(
         &self,
-        counted: &mut Counted,
+        counted: &mut AggregationState,
         batch: &RecordBatch,
         groups: &[usize],
     ) -> EngineResult<()> {
@@ -139,12 +140,13 @@ impl Stage {
     /// Emits all groups and starts again with none; says whether the sink takes more.
     fn hand_on(
         &self,
-        counted: &mut Counted,
-        filler: &mut Filler<'_>,
+        counted: &mut AggregationState,
+        filler: &mut ColumnReader<'_>,
         rows: usize,
-        sink: &mut Sink<'_>,
+        sink: &mut BatchSink<'_>,
     ) -> Result<bool, QueryError> {
-        let Counted { codes, groups, mut states } = std::mem::replace(counted, self.begin()?);
+        let AggregationState { codes, groups, mut states } =
+            std::mem::replace(counted, self.begin()?);
         if groups.len() == 0 {
             return Ok(true);
         }

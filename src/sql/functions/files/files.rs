@@ -8,13 +8,13 @@ use model::Interrupt;
 use std::path::Path;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum FileKind {
+pub(super) enum TableFileKind {
     Parquet,
     Csv,
     Json,
 }
 
-impl FileKind {
+impl TableFileKind {
     pub(super) const ALL: [Self; 3] = [Self::Parquet, Self::Csv, Self::Json];
 
     /// The SQL function that reads such files.
@@ -80,7 +80,7 @@ fn refused(path: &str, why: impl Into<String>) -> QueryError {
 ///
 /// # Errors
 /// [`QueryError::File`], when there is none, or one that cannot be read twice.
-pub(super) fn find(kind: FileKind, path: &str) -> Result<Vec<DataFile>, QueryError> {
+pub(super) fn find(kind: TableFileKind, path: &str) -> Result<Vec<DataFile>, QueryError> {
     // The rest of an address may have secrets.
     if let Some((scheme, _)) = path.split_once("://") {
         let why = "only local files can be read here: download it first";

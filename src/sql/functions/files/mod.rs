@@ -15,7 +15,7 @@ mod table;
 
 pub(in crate::sql) use table::FileTable;
 
-use crate::sql::documents::table::Documents;
+use crate::sql::documents::table::DocumentsTable;
 use crate::sql::error::QueryError;
 use crate::sql::query::SqlQuery;
 use crate::sql::syntax::parameters::SqlParameters;
@@ -24,7 +24,7 @@ use datafusion::common::{ScalarValue, plan_err};
 use datafusion::error::Result;
 use datafusion::execution::session_state::SessionState;
 use datafusion::logical_expr::Expr;
-use files::FileKind;
+use files::TableFileKind;
 use std::fmt;
 use std::sync::Arc;
 use store::View;
@@ -59,48 +59,48 @@ pub(in crate::sql) fn table_function(word: &str) -> Option<&'static str> {
 /// Registers our table functions; `range` and `generate_series` are the engine's.
 pub(in crate::sql) fn register(state: &mut SessionState, view: &View, query: &SqlQuery) {
     let parameters = &query.parameters;
-    let documents_at = DocumentsAt { view: view.clone(), parameters: parameters.clone() };
+    let documents_at = SnapshotTableFunction { view: view.clone(), parameters: parameters.clone() };
     state.register_udtf("documents_at", Arc::new(documents_at));
-    for kind in FileKind::ALL {
+    for kind in TableFileKind::ALL {
         let allowed = query.files;
-        let function = ReadFiles { kind, allowed, parameters: parameters.clone() };
+        let function = FileTableFunction { kind, allowed, parameters: parameters.clone() };
         state.register_udtf(kind.function(), Arc::new(function));
     }
 }
 
 /// `documents_at('june')`.
-struct DocumentsAt {
+struct SnapshotTableFunction {
     view: View,
     parameters: SqlParameters,
 }
 
-impl fmt::Debug for DocumentsAt {
+impl fmt::Debug for SnapshotTableFunction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "DocumentsAt(commit {})", self.view.commit())
     }
 }
 
-impl TableFunctionImpl for DocumentsAt {
+impl TableFunctionImpl for SnapshotTableFunction {
     fn call_with_args(&self, args: TableFunctionArgs<'_, '_>) -> Result<Arc<dyn TableProvider>> {
         let Some(name) = text(args.exprs(), &self.parameters) else {
             return plan_err!(
                 "`documents_at` takes the name of a snapshot, as in documents_at('june')"
             );
         };
-        let kept = Documents::kept_in(&self.view, &name).map_err(QueryError::from)?;
+        let kept = DocumentsTable::kept_in(&self.view, &name).map_err(QueryError::from)?;
         Ok(Arc::new(kept))
     }
 }
 
 /// `read_parquet('scores.parquet')` and its like.
 #[derive(Debug)]
-struct ReadFiles {
-    kind: FileKind,
+struct FileTableFunction {
+    kind: TableFileKind,
     allowed: bool,
     parameters: SqlParameters,
 }
 
-impl TableFunctionImpl for ReadFiles {
+impl TableFunctionImpl for FileTableFunction {
     fn call_with_args(&self, args: TableFunctionArgs<'_, '_>) -> Result<Arc<dyn TableProvider>> {
         let function = self.kind.function();
         if !self.allowed {

@@ -2,7 +2,7 @@
 
 use super::columns::{converted, table_type};
 use super::files::DataFile;
-use crate::sql::documents::producer::Sink;
+use crate::sql::documents::producer::BatchSink;
 use crate::sql::error::QueryError;
 use arrow::array::{ArrayRef, UInt64Array, new_null_array};
 use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
@@ -142,7 +142,7 @@ impl ParquetScan {
         (file, known): (&DataFile, &ParquetFile),
         groups: Range<usize>,
         rows: usize,
-        sink: &mut Sink<'_>,
+        sink: &mut BatchSink<'_>,
     ) -> Result<ControlFlow<()>, QueryError> {
         let OpenParquet { file: opened, footer } = OpenParquet::open(file, Some(&known.decoding))?;
         let metadata = footer.metadata();
@@ -338,7 +338,7 @@ impl PruningStatistics for GroupBounds<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sql::functions::files::files::{FileKind, find};
+    use crate::sql::functions::files::files::{TableFileKind, find};
     use arrow::array::Int64Array;
     use parquet::arrow::ArrowWriter;
 
@@ -360,7 +360,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a.parquet");
         write(&path, &[3, 4]);
-        let file = find(FileKind::Parquet, &path.display().to_string()).unwrap().remove(0);
+        let file = find(TableFileKind::Parquet, &path.display().to_string()).unwrap().remove(0);
         let known = footer(&file).unwrap();
         let schema = Arc::new(Schema::new(vec![Field::new("a", DataType::Int64, true)]));
         let table = Arc::clone(&schema);

@@ -4,9 +4,9 @@
 //! read into these columns.
 
 use super::arrays::ColumnBuilder;
-use super::files::{DataFile, FileKind};
+use super::files::{DataFile, TableFileKind};
 use super::kinds::{CellKind, CellValue};
-use crate::sql::documents::producer::Sink;
+use crate::sql::documents::producer::BatchSink;
 use crate::sql::error::QueryError;
 use arrow::array::{ArrayRef, StringViewArray};
 use arrow::datatypes::SchemaRef;
@@ -87,12 +87,12 @@ pub(super) struct FileHead {
 }
 
 /// How to read a file whose lines may have `longest` bytes.
-pub(super) fn read_options(kind: FileKind, file: &DataFile, longest: usize) -> ReadOptions {
+pub(super) fn read_options(kind: TableFileKind, file: &DataFile, longest: usize) -> ReadOptions {
     let format = match kind {
-        FileKind::Csv if file.ends_with("tsv") => InputFormat::Tsv,
-        FileKind::Csv => InputFormat::Csv,
-        FileKind::Json => InputFormat::Json,
-        FileKind::Parquet => InputFormat::Parquet,
+        TableFileKind::Csv if file.ends_with("tsv") => InputFormat::Tsv,
+        TableFileKind::Csv => InputFormat::Csv,
+        TableFileKind::Json => InputFormat::Json,
+        TableFileKind::Parquet => InputFormat::Parquet,
     };
     let max_doc_bytes = u64::try_from(longest).unwrap_or(u64::MAX) / LINE;
     // The caller infers the types of columns from many rows, so numbers of CSV come as numbers.
@@ -143,7 +143,7 @@ impl RecordScan {
         &self,
         file: &DataFile,
         rows: usize,
-        sink: &mut Sink<'_>,
+        sink: &mut BatchSink<'_>,
     ) -> Result<ControlFlow<()>, QueryError> {
         let mut reader = FileRows::open(file, &self.options)?;
         let mut batch = BatchBuilder::new(&self.wanted, file);

@@ -1,14 +1,14 @@
 //! The table over the files of `read_parquet`, `read_csv` and `read_json`: its columns, and its scan.
 
 use super::columns::TypeColumns;
-use super::files::{DataFile, FileKind, find};
+use super::files::{DataFile, TableFileKind, find};
 use super::kinds::CellKind;
 use super::parquet::{ParquetFile, ParquetScan, footer, pruned_by};
 use super::records::{KindColumns, RecordScan, head, read_options};
-use crate::sql::documents::producer::{Producer, Sink};
+use crate::sql::documents::producer::{BatchSink, PartitionProducer};
 use crate::sql::documents::table::PARTITIONS;
-use crate::sql::documents::table_scan::Scan;
-use crate::sql::engine::build::RowsWithText;
+use crate::sql::documents::table_scan::TableScanExec;
+use crate::sql::engine::build::BatchLimits;
 use crate::sql::error::QueryError;
 use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
@@ -23,7 +23,7 @@ use std::sync::Arc;
 /// The rows of one file, of the files of a directory, or of all that a pattern matches.
 #[derive(Debug)]
 pub(crate) struct FileTable {
-    kind: FileKind,
+    kind: TableFileKind,
     /// The path or pattern as the statement has it.
     path: String,
     files: Arc<[DataFile]>,
@@ -54,18 +54,18 @@ struct FileLimits {
 impl FileTable {
     /// Opens the table of a path or pattern; reads the beginnings of the files.
     pub(super) fn open(
-        kind: FileKind,
+        kind: TableFileKind,
         path: &str,
         session: &dyn Session,
     ) -> std::result::Result<Self, QueryError> {
-        let extension = session.config().get_extension::<RowsWithText>();
+        let extension = session.config().get_extension::<BatchLimits>();
         let limits = extension.map_or(FileLimits { row: 64 << 20, batch: 1 << 20 }, |limits| {
             FileLimits { row: limits.value, batch: limits.texts }
         });
         let mut files = find(kind, path)?;
         let (content, fields, bytes, rows) = match kind {
-            FileKind::Parquet => open_parquet(&mut files)?,
-            FileKind::Csv | FileKind::Json => open_records(kind, &mut files, limits)?,
+            TableFileKind::Parquet => open_parquet(&mut files)?,
+            TableFileKind::Csv | TableFileKind::Json => open_records(kind, &mut files, limits)?,
         };
         Ok(Self {
             kind,
@@ -110,7 +110,7 @@ fn open_parquet(files: &mut [DataFile]) -> std::result::Result<OpenFiles, QueryE
 }
 
 fn open_records(
-    kind: FileKind,
+    kind: TableFileKind,
     files: &mut [DataFile],
     limits: FileLimits,
 ) -> std::result::Result<OpenFiles, QueryError> {
@@ -186,7 +186,14 @@ impl TableProvider for FileTable {
             detail.push_str(&format!(", limit={limit}"));
         }
         let rows = rows.filter(|_| limit.is_none());
-        Ok(Arc::new(Scan::new(self.kind.function(), schema, detail, producers, rows, None)))
+        Ok(Arc::new(TableScanExec::new(
+            self.kind.function(),
+            schema,
+            detail,
+            producers,
+            rows,
+            None,
+        )))
     }
 }
 
@@ -197,10 +204,10 @@ impl FileTable {
         schema: &SchemaRef,
         parts: usize,
         limit: Option<usize>,
-    ) -> Vec<Producer> {
+    ) -> Vec<PartitionProducer> {
         let sizes = self.files.iter().map(|file| file.input.size);
         let parts = dealt(sizes.enumerate().map(|(at, size)| (at, size.max(1))), parts);
-        let producer = |part: Vec<usize>| -> Producer {
+        let producer = |part: Vec<usize>| -> PartitionProducer {
             let (files, wanted) = (Arc::clone(&self.files), wanted.clone());
             let (schema, kind, limits) = (Arc::clone(schema), self.kind, self.limits);
             Arc::new(move |rows, sink| {
@@ -225,11 +232,11 @@ impl FileTable {
         footers: &Arc<[ParquetFile]>,
         parts: usize,
         limit: Option<usize>,
-    ) -> Vec<Producer> {
+    ) -> Vec<PartitionProducer> {
         let groups = footers.iter().enumerate().flat_map(|(file, footer)| {
             footer.groups.iter().enumerate().map(move |(group, rows)| ((file, group), *rows))
         });
-        let producer = |part: Vec<(usize, usize)>| -> Producer {
+        let producer = |part: Vec<(usize, usize)>| -> PartitionProducer {
             let (files, scan) = (Arc::clone(&self.files), Arc::clone(scan));
             let footers = Arc::clone(footers);
             Arc::new(move |rows, sink| {
@@ -274,7 +281,7 @@ fn dealt<T>(of: impl Iterator<Item = (T, u64)>, parts: usize) -> Vec<Vec<T>> {
 /// A sink that takes no more rows than the limit.
 fn limited(
     limit: Option<usize>,
-    sink: &mut Sink<'_>,
+    sink: &mut BatchSink<'_>,
 ) -> impl FnMut(RecordBatch) -> ControlFlow<()> {
     let mut left = limit.unwrap_or(usize::MAX);
     move |batch: RecordBatch| {

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 /// What a function returns for the part of a JSON text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Answer {
+pub(super) enum JsonAnswer {
     /// The part as it is written.
     Json,
     /// A string without its quotes, another value as it is written.
@@ -36,7 +36,7 @@ pub(super) enum Answer {
     Array,
 }
 
-impl Answer {
+impl JsonAnswer {
     pub(super) fn kind(self) -> DataType {
         match self {
             Self::Json | Self::Text | Self::Str => DataType::Utf8View,

@@ -11,8 +11,8 @@ mod answers;
 mod operators;
 mod path;
 
-use super::arguments::Texts;
-use answers::{Answer, Part};
+use super::arguments::TextArgument;
+use answers::{JsonAnswer, Part};
 use arrow::datatypes::DataType;
 use datafusion::common::{ScalarValue, plan_err};
 use datafusion::error::Result;
@@ -20,26 +20,26 @@ use datafusion::execution::FunctionRegistry;
 use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
-use path::{Step, find};
+use path::{JsonStep, find};
 use std::sync::Arc;
 
 /// The functions with what they answer, and what they mean.
-const FUNCTIONS: [(&str, Answer, &str); 11] = [
-    ("json_get", Answer::Json, "the part that a path names, as JSON"),
-    ("json_get_json", Answer::Json, "the same"),
+const FUNCTIONS: [(&str, JsonAnswer, &str); 11] = [
+    ("json_get", JsonAnswer::Json, "the part that a path names, as JSON"),
+    ("json_get_json", JsonAnswer::Json, "the same"),
     (
         "json_as_text",
-        Answer::Text,
+        JsonAnswer::Text,
         "the part as a text: a string without its quotes, all else as JSON",
     ),
-    ("json_get_str", Answer::Str, "the part where it is a string"),
-    ("json_get_int", Answer::Int, "the part where it is a whole number of 64 bits"),
-    ("json_get_float", Answer::Float, "the part where it is a number"),
-    ("json_get_bool", Answer::Bool, "the part where it is `true` or `false`"),
-    ("json_contains", Answer::Contains, "whether there is such a part, also `null`"),
-    ("json_length", Answer::Length, "how many elements an array has, or members an object"),
-    ("json_object_keys", Answer::Keys, "the names of an object's members, as a list"),
-    ("json_get_array", Answer::Array, "the elements of an array, each as JSON, as a list"),
+    ("json_get_str", JsonAnswer::Str, "the part where it is a string"),
+    ("json_get_int", JsonAnswer::Int, "the part where it is a whole number of 64 bits"),
+    ("json_get_float", JsonAnswer::Float, "the part where it is a number"),
+    ("json_get_bool", JsonAnswer::Bool, "the part where it is `true` or `false`"),
+    ("json_contains", JsonAnswer::Contains, "whether there is such a part, also `null`"),
+    ("json_length", JsonAnswer::Length, "how many elements an array has, or members an object"),
+    ("json_object_keys", JsonAnswer::Keys, "the names of an object's members, as a list"),
+    ("json_get_array", JsonAnswer::Array, "the elements of an array, each as JSON, as a list"),
 ];
 
 pub(in crate::sql) fn functions() -> impl Iterator<Item = (&'static str, &'static str)> {
@@ -51,12 +51,12 @@ pub(in crate::sql) fn register(registry: &mut dyn FunctionRegistry) -> Result<()
         registry.register_udf(function(name, answer))?;
     }
     registry.register_expr_planner(Arc::new(operators::MemberOperators {
-        json: function("json_get", Answer::Json),
-        text: function("json_as_text", Answer::Text),
+        json: function("json_get", JsonAnswer::Json),
+        text: function("json_as_text", JsonAnswer::Text),
     }))
 }
 
-fn function(name: &'static str, answer: Answer) -> Arc<ScalarUDF> {
+fn function(name: &'static str, answer: JsonAnswer) -> Arc<ScalarUDF> {
     let signature = Signature::user_defined(Volatility::Immutable);
     Arc::new(ScalarUDF::from(JsonFunction { name, answer, signature }))
 }
@@ -64,7 +64,7 @@ fn function(name: &'static str, answer: Answer) -> Arc<ScalarUDF> {
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct JsonFunction {
     name: &'static str,
-    answer: Answer,
+    answer: JsonAnswer,
     signature: Signature,
 }
 
@@ -109,14 +109,14 @@ impl ScalarUDFImpl for JsonFunction {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let values: Vec<Texts<'_>> = args.args.iter().map(Texts::of).collect();
+        let values: Vec<TextArgument<'_>> = args.args.iter().map(TextArgument::of).collect();
         let Some((json, path)) = values.split_first() else {
             return plan_err!("`{}` takes JSON first", self.name);
         };
-        let varies = values.iter().any(Texts::varies);
+        let varies = values.iter().any(TextArgument::varies);
         let rows = if varies { args.number_rows } else { 1 };
         // Mostly the path is the same in every row.
-        let same = if path.iter().any(Texts::varies) { None } else { Some(steps(path, 0)) };
+        let same = if path.iter().any(TextArgument::varies) { None } else { Some(steps(path, 0)) };
         let parts = (0..rows).map(|row| {
             let json = json.text(row)?;
             Some(Part {
@@ -145,10 +145,10 @@ fn as_text(kind: &DataType) -> Option<DataType> {
 }
 
 /// The path of a row; none when one of its steps is null.
-fn steps<'a>(path: &[Texts<'a>], row: usize) -> Option<Vec<Step<'a>>> {
-    let step = |text: &Texts<'a>| match text.integer(row) {
-        Some(number) => Some(Step::Number(number)),
-        None => text.text(row).map(Step::Text),
+fn steps<'a>(path: &[TextArgument<'a>], row: usize) -> Option<Vec<JsonStep<'a>>> {
+    let step = |text: &TextArgument<'a>| match text.integer(row) {
+        Some(number) => Some(JsonStep::Number(number)),
+        None => text.text(row).map(JsonStep::Text),
     };
     path.iter().map(step).collect()
 }

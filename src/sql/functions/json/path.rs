@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use std::fmt;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step<'s> {
+pub(super) enum JsonStep<'s> {
     /// A member of an object; where the text is a number, also an element of an array. A name that no member has as a
     /// whole is split at its first dot.
     Text(&'s str),
@@ -15,25 +15,28 @@ pub(super) enum Step<'s> {
 }
 
 /// The part that a path leads to, as it is written; none where it is missing, or the text up to it is no JSON.
-pub(super) fn find<'j>(json: &'j str, path: &[Step<'_>]) -> Option<&'j str> {
+pub(super) fn find<'j>(json: &'j str, path: &[JsonStep<'_>]) -> Option<&'j str> {
     let mut json = json;
     let mut steps = path.iter().copied();
     let mut next = steps.next();
     // A loop: names have as many dots as somebody writes, and objects are as deep.
     while let Some(step) = next {
         next = match step {
-            Step::Number(at) => {
-                json = look(json, Look { at: Some(at), ..Look::default() })?.exact?;
+            JsonStep::Number(at) => {
+                json = look(json, JsonTarget { at: Some(at), ..JsonTarget::default() })?.exact?;
                 steps.next()
             }
-            Step::Text(text) => {
+            JsonStep::Text(text) => {
                 let cut = text.split_once('.');
-                let look_for =
-                    Look { name: Some(text), head: cut.map(|(head, _)| head), at: spelt(text) };
+                let look_for = JsonTarget {
+                    name: Some(text),
+                    head: cut.map(|(head, _)| head),
+                    at: spelt(text),
+                };
                 let found = look(json, look_for)?;
                 json = found.exact.or(found.head)?;
                 match cut {
-                    Some((_, behind)) if found.exact.is_none() => Some(Step::Text(behind)),
+                    Some((_, behind)) if found.exact.is_none() => Some(JsonStep::Text(behind)),
                     _ => steps.next(),
                 }
             }
@@ -54,7 +57,7 @@ fn whole(json: &str) -> Option<&str> {
 
 /// The step that one level is searched for.
 #[derive(Clone, Copy, Default)]
-struct Look<'s> {
+struct JsonTarget<'s> {
     name: Option<&'s str>,
     /// The part of the name before its first dot.
     head: Option<&'s str>,
@@ -63,32 +66,32 @@ struct Look<'s> {
 
 /// The part that was found, as it is written. Of equal names the last counts.
 #[derive(Default)]
-struct Found<'j> {
+struct JsonMatch<'j> {
     exact: Option<&'j str>,
     head: Option<&'j str>,
 }
 
-fn look<'j>(json: &'j str, look_for: Look<'_>) -> Option<Found<'j>> {
+fn look<'j>(json: &'j str, look_for: JsonTarget<'_>) -> Option<JsonMatch<'j>> {
     let mut reader = Deserializer::from_str(json);
-    serde::Deserializer::deserialize_any(&mut reader, Level(look_for)).ok()
+    serde::Deserializer::deserialize_any(&mut reader, JsonLevelVisitor(look_for)).ok()
 }
 
-struct Level<'s>(Look<'s>);
+struct JsonLevelVisitor<'s>(JsonTarget<'s>);
 
-impl<'de> Visitor<'de> for Level<'_> {
-    type Value = Found<'de>;
+impl<'de> Visitor<'de> for JsonLevelVisitor<'_> {
+    type Value = JsonMatch<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("JSON")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Found<'de>, A::Error> {
-        let mut found = Found::default();
-        while let Some(name) = map.next_key_seed(Name(self.0))? {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<JsonMatch<'de>, A::Error> {
+        let mut found = JsonMatch::default();
+        while let Some(name) = map.next_key_seed(JsonNameSeed(self.0))? {
             match name {
-                Which::Exact => found.exact = Some(map.next_value::<&RawValue>()?.get()),
-                Which::Head => found.head = Some(map.next_value::<&RawValue>()?.get()),
-                Which::Other => {
+                JsonMemberKind::Exact => found.exact = Some(map.next_value::<&RawValue>()?.get()),
+                JsonMemberKind::Head => found.head = Some(map.next_value::<&RawValue>()?.get()),
+                JsonMemberKind::Other => {
                     map.next_value::<IgnoredAny>()?;
                 }
             }
@@ -96,9 +99,9 @@ impl<'de> Visitor<'de> for Level<'_> {
         Ok(found)
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Found<'de>, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<JsonMatch<'de>, A::Error> {
         let head = self.0.head.and_then(spelt);
-        let mut found = Found::default();
+        let mut found = JsonMatch::default();
         if let Some(at) = self.0.at.filter(|at| *at < 0) {
             let mut all: Vec<&'de RawValue> = Vec::new();
             while let Some(element) = list.next_element()? {
@@ -122,68 +125,71 @@ impl<'de> Visitor<'de> for Level<'_> {
         }
     }
 
-    fn visit_bool<E>(self, _: bool) -> Result<Found<'de>, E> {
-        Ok(Found::default())
+    fn visit_bool<E>(self, _: bool) -> Result<JsonMatch<'de>, E> {
+        Ok(JsonMatch::default())
     }
 
-    fn visit_i64<E>(self, _: i64) -> Result<Found<'de>, E> {
-        Ok(Found::default())
+    fn visit_i64<E>(self, _: i64) -> Result<JsonMatch<'de>, E> {
+        Ok(JsonMatch::default())
     }
 
-    fn visit_u64<E>(self, _: u64) -> Result<Found<'de>, E> {
-        Ok(Found::default())
+    fn visit_u64<E>(self, _: u64) -> Result<JsonMatch<'de>, E> {
+        Ok(JsonMatch::default())
     }
 
-    fn visit_f64<E>(self, _: f64) -> Result<Found<'de>, E> {
-        Ok(Found::default())
+    fn visit_f64<E>(self, _: f64) -> Result<JsonMatch<'de>, E> {
+        Ok(JsonMatch::default())
     }
 
-    fn visit_str<E>(self, _: &str) -> Result<Found<'de>, E> {
-        Ok(Found::default())
+    fn visit_str<E>(self, _: &str) -> Result<JsonMatch<'de>, E> {
+        Ok(JsonMatch::default())
     }
 
-    fn visit_unit<E>(self) -> Result<Found<'de>, E> {
-        Ok(Found::default())
+    fn visit_unit<E>(self) -> Result<JsonMatch<'de>, E> {
+        Ok(JsonMatch::default())
     }
 }
 
-enum Which {
+enum JsonMemberKind {
     Exact,
     Head,
     Other,
 }
 
-struct Name<'s>(Look<'s>);
+struct JsonNameSeed<'s>(JsonTarget<'s>);
 
-impl<'de> DeserializeSeed<'de> for Name<'_> {
-    type Value = Which;
+impl<'de> DeserializeSeed<'de> for JsonNameSeed<'_> {
+    type Value = JsonMemberKind;
 
-    fn deserialize<D: serde::Deserializer<'de>>(self, reader: D) -> Result<Which, D::Error> {
+    fn deserialize<D: serde::Deserializer<'de>>(
+        self,
+        reader: D,
+    ) -> Result<JsonMemberKind, D::Error> {
         reader.deserialize_str(self)
     }
 }
 
-impl Visitor<'_> for Name<'_> {
-    type Value = Which;
+impl Visitor<'_> for JsonNameSeed<'_> {
+    type Value = JsonMemberKind;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a name")
     }
 
-    fn visit_str<E>(self, name: &str) -> Result<Which, E> {
+    fn visit_str<E>(self, name: &str) -> Result<JsonMemberKind, E> {
         Ok(if self.0.name == Some(name) {
-            Which::Exact
+            JsonMemberKind::Exact
         } else if self.0.head == Some(name) {
-            Which::Head
+            JsonMemberKind::Head
         } else {
-            Which::Other
+            JsonMemberKind::Other
         })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Step::{Number, Text};
+    use super::JsonStep::{Number, Text};
     use super::*;
 
     #[test]

@@ -4,7 +4,7 @@
 //! the engine takes for the character itself.
 
 use super::kind;
-use crate::sql::functions::arguments::Texts;
+use crate::sql::functions::arguments::TextArgument;
 use arrow::array::{ArrayRef, StringArray};
 use arrow::datatypes::DataType;
 use datafusion::common::tree_node::Transformed;
@@ -102,7 +102,7 @@ impl ScalarUDFImpl for Pattern {
         let [pattern] = args.args.as_slice() else {
             return exec_err!("`like_pattern` takes a pattern");
         };
-        let patterns = Texts::of(pattern);
+        let patterns = TextArgument::of(pattern);
         let rows = if patterns.varies() { args.number_rows } else { 1 };
         let spelled = |row| patterns.text(row).map(|text| respelled(text, self.escape)).transpose();
         let array: StringArray = (0..rows).map(spelled).collect::<Result<_>>()?;
