@@ -8,7 +8,7 @@ use crate::process::ProcessOwned;
 use crate::rows::PyRows;
 use crate::words::json;
 use corpusdb::sql::Duplicates;
-use corpusdb::sql::QueryError;
+use corpusdb::sql::SqlError;
 use corpusdb::{Corpus, DocId};
 use pyo3::prelude::*;
 use self_cell::self_cell;
@@ -63,7 +63,7 @@ impl DuplicateIter {
         let source = self.source.clone();
         let walked = run_detached(py, None, move |context| {
             let mut walk = walk;
-            let pairs = walk.with_dependent_mut(|_, pairs| -> Result<Vec<Pair>, QueryError> {
+            let pairs = walk.with_dependent_mut(|_, pairs| -> Result<Vec<Pair>, SqlError> {
                 let mut found = Vec::new();
                 while found.len() < count && !context.is_interrupted() {
                     let Some(pair) = pairs.next().transpose()? else { break };

@@ -3,7 +3,7 @@
 use crate::blocking::run_detached;
 use corpusdb::Corpus;
 use corpusdb::arrow::array::RecordBatch;
-use corpusdb::sql::QueryError;
+use corpusdb::sql::SqlError;
 use pyo3::prelude::*;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub(crate) struct RemainingRows {
 }
 
 impl RemainingRows {
-    pub(crate) fn pull(&mut self) -> Result<Option<RecordBatch>, QueryError> {
+    pub(crate) fn pull(&mut self) -> Result<Option<RecordBatch>, SqlError> {
         if let Some(batch) = self.ahead.pop_front() {
             return Ok(Some(batch));
         }

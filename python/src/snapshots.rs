@@ -6,7 +6,7 @@ use crate::loan::Loan;
 use crate::process::ProcessOwned;
 use corpusdb::Corpus;
 use corpusdb::inspect::ChangedDocuments;
-use corpusdb::sql::QueryError;
+use corpusdb::inspect::InspectError;
 use pyo3::prelude::*;
 use self_cell::self_cell;
 use std::sync::Arc;
@@ -79,7 +79,7 @@ impl ChangeIter {
                         one.successor,
                     ));
                 }
-                Ok::<Vec<Changed>, QueryError>(found)
+                Ok::<Vec<Changed>, InspectError>(found)
             };
             let changes = walk.with_dependent_mut(next)?;
             Ok((changes, walk))

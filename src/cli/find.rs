@@ -5,7 +5,7 @@ use super::verb::VerbCall;
 use anyhow::{bail, ensure};
 use corpusdb::inspect::Selection;
 use corpusdb::show::number;
-use corpusdb::sql::QueryError;
+use corpusdb::sql::SqlError;
 use corpusdb::{Corpus, DocId, Error, Hint};
 use roaring::RoaringTreemap;
 
@@ -90,7 +90,7 @@ impl<'a> DocumentName<'a> {
                 if id < documents {
                     return Ok(vec![document]);
                 }
-                let error = Error::from(QueryError::NoDocument { document, documents });
+                let error = Error::from(SqlError::NoDocument { document, documents });
                 let way_out = format!("a key made of digits is written `key:{document}`");
                 let way_out = matches!(self, Self::Digits(_)).then(|| Hint::text(way_out));
                 Err(error.with_hint(way_out).into())

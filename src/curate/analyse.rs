@@ -91,7 +91,7 @@ impl Corpus {
     /// candidates of the options follow those of the names.
     ///
     /// # Errors
-    /// [`TokenizerError::Unknown`]; [`QueryError`](crate::sql::QueryError) when the condition is wrong;
+    /// [`TokenizerError::Unknown`]; [`SqlError`](crate::sql::SqlError) when the condition is wrong;
     /// [`Error`] when nothing is selected.
     pub fn analyse(
         &self,

@@ -136,7 +136,7 @@ impl CorpusWriter {
     /// Stores the values of a SQL expression over `documents` as a field, declaring it when it is not.
     ///
     /// # Errors
-    /// [`QueryError`](crate::sql::QueryError) for an expression that cannot be planned;
+    /// [`SqlError`](crate::sql::SqlError) for an expression that cannot be planned;
     /// [`Error`] for one that is not the same each time, or after an interrupt:
     /// earlier commits stay, and the same call continues.
     pub fn compute_field(

@@ -3,7 +3,7 @@
 use super::encode::spread;
 use crate::corpus::Corpus;
 use crate::decide::{EncodedBatch, LoadedTokenizer, encode_document, encode_placed};
-use crate::sql::QueryError;
+use crate::sql::SqlError;
 use model::{DocId, Error, ErrorKind, LossSpan, TokenizerId};
 use serde::Serialize;
 use store::View;
@@ -41,7 +41,7 @@ impl Corpus {
     /// tokenizer of the corpus is meant.
     ///
     /// # Errors
-    /// [`TokenizerError::Unknown`](crate::tokenizer::TokenizerError::Unknown); [`QueryError::NoDocument`];
+    /// [`TokenizerError::Unknown`](crate::tokenizer::TokenizerError::Unknown); [`SqlError::NoDocument`];
     /// [`Error`] when it was never encoded.
     pub fn tokens_of(
         &self,
@@ -50,7 +50,7 @@ impl Corpus {
     ) -> Result<ShownTokens, Error> {
         let documents = self.view().documents();
         if document.0 >= documents {
-            return Err(QueryError::NoDocument { document, documents }.into());
+            return Err(SqlError::NoDocument { document, documents }.into());
         }
         let loaded = self.tokenizer(tokenizer)?;
         let LoadedTokenizer { id, name, tokenizer, .. } = &loaded;

@@ -62,7 +62,7 @@ impl Corpus {
     ///
     /// # Errors
     /// [`TokenizerError::Unknown`](tokenizer::TokenizerError::Unknown);
-    /// [`QueryError`](crate::sql::QueryError) when the condition is wrong; [`Error`] when nothing is selected.
+    /// [`SqlError`](crate::sql::SqlError) when the condition is wrong; [`Error`] when nothing is selected.
     pub fn costly_words(
         &self,
         name: &str,

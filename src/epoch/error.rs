@@ -1,7 +1,7 @@
 //! The errors of the way out: recipe mistakes, plans that cannot be had, output that cannot be written.
 
 use crate::corpus::ShardError;
-use crate::sql::QueryError;
+use crate::sql::SqlError;
 use files::output::{OutputError, WriteError};
 use model::near_names::UnknownName;
 use model::show::number;
@@ -176,7 +176,7 @@ pub enum EpochError {
     Bug(String),
     /// A `where` of the recipe.
     #[error(transparent)]
-    Select(QueryError),
+    Select(SqlError),
     /// Rows that cannot be read or written.
     #[error(transparent)]
     Store(StoreError),
@@ -188,7 +188,7 @@ pub enum EpochError {
     Other(#[from] Error),
 }
 
-from_lower!(EpochError::Select(QueryError));
+from_lower!(EpochError::Select(SqlError));
 from_lower!(EpochError::Store(StoreError));
 
 impl From<ShardError> for EpochError {

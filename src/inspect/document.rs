@@ -1,8 +1,9 @@
 //! Gathers all that is known of one document, as `corpusdb show` prints it.
 
+use crate::inspect::InspectError;
 use crate::inspect::duplicates::{DocumentBlocker, blockers};
 use crate::sql::DocumentFilter;
-use crate::sql::QueryError;
+use crate::sql::SqlError;
 use model::{
     ColumnId, CommitSeq, DocId, FieldId, FieldKind, Standing, TermId, shown_timestamp,
     unsortable_float,
@@ -28,12 +29,12 @@ pub struct DocumentDetailsIter<'a> {
 pub fn documents<'a>(
     view: &'a View,
     filter: &DocumentFilter,
-) -> Result<DocumentDetailsIter<'a>, QueryError> {
+) -> Result<DocumentDetailsIter<'a>, InspectError> {
     Ok(DocumentDetailsIter { view, ids: filter.select(view)?.into_iter() })
 }
 
 impl Iterator for DocumentDetailsIter<'_> {
-    type Item = Result<DocumentDetails, QueryError>;
+    type Item = Result<DocumentDetails, InspectError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         self.ids.next().map(|id| show(self.view, DocId(id)))
@@ -150,15 +151,15 @@ pub struct DocumentCluster {
 /// Everything known of one document.
 ///
 /// # Errors
-/// [`QueryError::NoDocument`] for an id that was never given, [`QueryError::Store`] when a row
+/// [`InspectError`] for an id that was never given, [`InspectError`] when a row
 /// cannot be read.
-pub fn show(view: &View, document: DocId) -> Result<DocumentDetails, QueryError> {
+pub fn show(view: &View, document: DocId) -> Result<DocumentDetails, InspectError> {
     let Some(header) = view.header(document)? else {
-        return Err(QueryError::NoDocument { document, documents: view.documents() });
+        return Err(SqlError::NoDocument { document, documents: view.documents() }.into());
     };
     let standing = view.standing(document)?;
     let metadata = RawValue::from_string(view.metadata(document)?)
-        .map_err(|error| QueryError::Metadata { document, why: error.to_string() })?;
+        .map_err(|error| SqlError::Metadata { document, why: error.to_string() })?;
     let mut tokens = Map::new();
     for (tokenizer, record) in view.own_tokenizers() {
         let count = number(view, system_fields::tokens_of(tokenizer), document)?;
@@ -216,7 +217,7 @@ fn template(
     view: &View,
     document: DocId,
     commit: CommitSeq,
-) -> Result<Option<DocumentTemplate>, QueryError> {
+) -> Result<Option<DocumentTemplate>, InspectError> {
     if !view.text_form(document)?.is_some_and(|form| form.given.is_none() && form.specials) {
         return Ok(None);
     }
@@ -226,7 +227,7 @@ fn template(
     Ok(Some(DocumentTemplate { hash: record.hash, variables, source }))
 }
 
-fn found(view: &View, document: DocId) -> Result<Option<DocumentMatch>, QueryError> {
+fn found(view: &View, document: DocId) -> Result<Option<DocumentMatch>, InspectError> {
     let Some(found) = view.match_of(document)? else { return Ok(None) };
     let witness = view.expect_header(found.witness)?;
     let similar = found.is_duplicate();
@@ -245,7 +246,7 @@ fn cluster(
     view: &View,
     document: DocId,
     standing: Standing,
-) -> Result<Option<DocumentCluster>, QueryError> {
+) -> Result<Option<DocumentCluster>, InspectError> {
     let Some(id) = crate::sql::Relation::of(view, document, standing)?.cluster else {
         return Ok(None);
     };
@@ -258,11 +259,11 @@ fn cluster(
     }))
 }
 
-fn number(view: &View, column: ColumnId, document: DocId) -> Result<Option<i64>, QueryError> {
+fn number(view: &View, column: ColumnId, document: DocId) -> Result<Option<i64>, InspectError> {
     Ok(view.column_value(column, document)?)
 }
 
-fn keyword(view: &View, field: FieldId, document: DocId) -> Result<Option<String>, QueryError> {
+fn keyword(view: &View, field: FieldId, document: DocId) -> Result<Option<String>, InspectError> {
     let term = number(view, system_fields::column_of(field), document)?
         .and_then(|term| u32::try_from(term).ok());
     let Some(term) = term else { return Ok(None) };

@@ -4,7 +4,7 @@
 //! lowered by the smallest, so that any domain with more than one document in 65,536 is kept (Misra and Gries). The
 //! second walk counts the domains that were kept.
 
-use crate::sql::QueryError;
+use crate::inspect::InspectError;
 use roaring::RoaringTreemap;
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -53,12 +53,12 @@ pub struct DomainStats {
 /// too.
 ///
 /// # Errors
-/// [`QueryError::Store`] when a row cannot be read.
+/// [`InspectError`] when a row cannot be read.
 pub fn domains(
     of: &[(&View, RoaringTreemap)],
     most: usize,
     by_text: bool,
-) -> Result<Domains, QueryError> {
+) -> Result<Domains, InspectError> {
     let (mut documents, mut bytes) = (0, 0);
     let mut held = DomainCounter::new(HELD);
     each(of, |domain, of_text| {
@@ -97,7 +97,10 @@ pub fn domains(
 }
 
 /// Calls `take` with the domain and the bytes of each of these documents whose key has one.
-fn each(of: &[(&View, RoaringTreemap)], mut take: impl FnMut(&str, u64)) -> Result<(), QueryError> {
+fn each(
+    of: &[(&View, RoaringTreemap)],
+    mut take: impl FnMut(&str, u64),
+) -> Result<(), InspectError> {
     for (view, documents) in of {
         for block in view.blocks() {
             let lengths = view.column_block(system_fields::BYTES, block)?;

@@ -20,7 +20,7 @@ impl Corpus {
     /// Policy, counts, sources, tokenizers, fields, commits, snapshots and epochs.
     ///
     /// # Errors
-    /// [`QueryError`](crate::sql::QueryError) when a record cannot be read.
+    /// [`InspectError`](crate::inspect::InspectError) when a record cannot be read.
     pub fn info(&self) -> Result<CorpusInfo, Error> {
         Ok(inspect::info(self.view())?)
     }
@@ -29,7 +29,7 @@ impl Corpus {
     /// family, memory and hours. At its own size that is what it has.
     ///
     /// # Errors
-    /// [`Error`] when no text is stored; [`QueryError`](crate::sql::QueryError) when a record cannot be read.
+    /// [`Error`] when no text is stored; [`InspectError`](crate::inspect::InspectError) when a record cannot be read.
     pub fn forecast(&self, bytes: u64) -> Result<Forecast, Error> {
         inspect::forecast(&self.info()?, bytes, self.memory())
     }
@@ -61,7 +61,7 @@ impl Corpus {
     /// ```
     ///
     /// # Errors
-    /// [`QueryError`](crate::sql::QueryError) for a condition, source or snapshot that cannot be used.
+    /// [`InspectError`](crate::inspect::InspectError) for a condition, source or snapshot that cannot be used.
     pub fn stats(&self, filter: impl Into<DocumentFilter>) -> Result<Stats, Error> {
         Ok(inspect::stats(self.view(), &filter.into())?)
     }
@@ -69,7 +69,7 @@ impl Corpus {
     /// Why records could not be read: each reason with the number of its records, most first, and its first record.
     ///
     /// # Errors
-    /// [`QueryError`](crate::sql::QueryError) when they cannot be read, or after the stop.
+    /// [`InspectError`](crate::inspect::InspectError) when they cannot be read, or after the stop.
     pub fn reject_reasons(&self, context: &Context<'_>) -> Result<Vec<RejectReasonGroup>, Error> {
         Ok(inspect::reject_reasons(self.view(), context)?)
     }
@@ -78,7 +78,7 @@ impl Corpus {
     /// it is null, which it leaves out.
     ///
     /// # Errors
-    /// [`QueryError`](crate::sql::QueryError) when the expression is wrong.
+    /// [`InspectError`](crate::inspect::InspectError) when the expression is wrong.
     pub fn selection(&self, condition: &str) -> Result<Selection, Error> {
         Ok(inspect::selection(self.view(), condition)?)
     }
@@ -86,7 +86,7 @@ impl Corpus {
     /// Everything known about each document that a filter means, ascending by id; about all stored ones by default.
     ///
     /// # Errors
-    /// [`QueryError`](crate::sql::QueryError) for a condition, source or snapshot that cannot be used.
+    /// [`InspectError`](crate::inspect::InspectError) for a condition, source or snapshot that cannot be used.
     pub fn documents(
         &self,
         filter: impl Into<DocumentFilter>,
@@ -97,7 +97,7 @@ impl Corpus {
     /// `n` of the documents that a filter means, uniform without replacement; a function of these, n and seed.
     ///
     /// # Errors
-    /// [`QueryError`](crate::sql::QueryError) for a condition, source or snapshot that cannot be used.
+    /// [`InspectError`](crate::inspect::InspectError) for a condition, source or snapshot that cannot be used.
     pub fn sample(
         &self,
         filter: impl Into<DocumentFilter>,
@@ -110,7 +110,7 @@ impl Corpus {
     /// Everything known about one document.
     ///
     /// # Errors
-    /// [`QueryError`](crate::sql::QueryError) when there is no such document.
+    /// [`InspectError`](crate::inspect::InspectError) when there is no such document.
     pub fn show(&self, document: DocId) -> Result<DocumentDetails, Error> {
         Ok(inspect::show(self.view(), document)?)
     }
@@ -118,7 +118,7 @@ impl Corpus {
     /// The declared fields: what each holds, how many documents have it, where its values are from.
     ///
     /// # Errors
-    /// [`QueryError`](crate::sql::QueryError) when a column cannot be read.
+    /// [`InspectError`](crate::inspect::InspectError) when a column cannot be read.
     pub fn fields(&self) -> Result<Vec<FieldSummary>, Error> {
         Ok(inspect::fields(self.view())?)
     }
@@ -126,7 +126,7 @@ impl Corpus {
     /// Every signal that can be stored, and what of it this corpus has.
     ///
     /// # Errors
-    /// [`QueryError`](crate::sql::QueryError) when a column cannot be read.
+    /// [`InspectError`](crate::inspect::InspectError) when a column cannot be read.
     pub fn signals(&self) -> Result<Vec<SignalSummary>, Error> {
         Ok(inspect::signals(self.view())?)
     }
@@ -136,7 +136,7 @@ impl Corpus {
     /// is read, once. It holds some 40 kB a score and source, and the scores of 4,096 documents. Nothing is removed.
     ///
     /// # Errors
-    /// [`QueryError`](crate::sql::QueryError) for a condition or source that cannot be used, when rows cannot be
+    /// [`InspectError`](crate::inspect::InspectError) for a condition or source that cannot be used, when rows cannot be
     /// read, or after the stop.
     pub fn signals_report(
         &self,
@@ -152,7 +152,7 @@ impl Corpus {
     /// The duplicates that `options` ask for in numbers.
     ///
     /// # Errors
-    /// [`QueryError`](crate::sql::QueryError) for a source or field that there is not, or when rows cannot be read.
+    /// [`InspectError`](crate::inspect::InspectError) for a source or field that there is not, or when rows cannot be read.
     pub fn duplicates_summary(
         &self,
         options: &DuplicatesOptions,
@@ -165,7 +165,7 @@ impl Corpus {
     /// `published:month`. Of all documents, or of those of one source. No document is read.
     ///
     /// # Errors
-    /// [`QueryError`](crate::sql::QueryError) for a source or field that there is not, for more than 1,000 groups,
+    /// [`InspectError`](crate::inspect::InspectError) for a source or field that there is not, for more than 1,000 groups,
     /// or when rows cannot be
     /// read.
     pub fn duplicates_matrix(
@@ -180,7 +180,7 @@ impl Corpus {
     /// texts: of a removed document with its witness, of a kept one with every member listed.
     ///
     /// # Errors
-    /// [`QueryError`](crate::sql::QueryError) when there is no such document.
+    /// [`InspectError`](crate::inspect::InspectError) when there is no such document.
     pub fn document_duplicates(
         &self,
         document: DocId,
@@ -193,7 +193,7 @@ impl Corpus {
     /// The stored documents most similar to a text or a document; nothing is ingested.
     ///
     /// # Errors
-    /// [`QueryError`](crate::sql::QueryError) when there is no such document or source, or nothing to look for or in.
+    /// [`InspectError`](crate::inspect::InspectError) when there is no such document or source, or nothing to look for or in.
     pub fn similar(
         &self,
         to: SimilarTo<'_>,
@@ -206,7 +206,7 @@ impl Corpus {
     /// What the dedup policy detects and costs, or another one that the stored sketches serve.
     ///
     /// # Errors
-    /// [`QueryError`](crate::sql::QueryError) when `other` needs other sketches.
+    /// [`InspectError`](crate::inspect::InspectError) when `other` needs other sketches.
     pub fn explain_dedup(&self, other: Option<&Policy>) -> Result<DedupExplanation, Error> {
         Ok(inspect::explain_dedup(self.view(), other)?)
     }
@@ -214,7 +214,7 @@ impl Corpus {
     /// The texts of two documents, word by word.
     ///
     /// # Errors
-    /// [`QueryError`](crate::sql::QueryError) when there is no such document.
+    /// [`InspectError`](crate::inspect::InspectError) when there is no such document.
     pub fn diff(&self, a: DocId, b: DocId) -> Result<Vec<DiffPart>, Error> {
         Ok(inspect::diff(self.view(), a, b)?)
     }
@@ -225,7 +225,7 @@ impl Corpus {
     /// The suites of the corpus, by name.
     ///
     /// # Errors
-    /// [`QueryError`](crate::sql::QueryError) when a record cannot be read.
+    /// [`InspectError`](crate::inspect::InspectError) when a record cannot be read.
     pub fn suites(&self) -> Result<Vec<SuiteSummary>, Error> {
         Ok(suites::suites(self.view())?)
     }
@@ -248,7 +248,7 @@ impl Corpus {
     /// How much of each suite, or of the one named, is in the corpus by a rule, with at most `limit` examples of each.
     ///
     /// # Errors
-    /// [`StoreError`](crate::store::StoreError) when there is no such suite; [`QueryError`](crate::sql::QueryError)
+    /// [`StoreError`](crate::store::StoreError) when there is no such suite; [`InspectError`](crate::inspect::InspectError)
     /// when rows cannot be read.
     pub fn contamination(
         &self,
@@ -274,7 +274,7 @@ impl Corpus {
     /// What the snapshot of that name holds, by source, and the stored plans that draw from it.
     ///
     /// # Errors
-    /// [`QueryError`](crate::sql::QueryError) for a snapshot that there is not.
+    /// [`InspectError`](crate::inspect::InspectError) for a snapshot that there is not.
     pub fn show_snapshot(&self, name: &str) -> Result<SnapshotDetails, Error> {
         Ok(inspect::show_snapshot(self.view(), name)?)
     }
@@ -284,7 +284,7 @@ impl Corpus {
     /// called so, it is the present moment. Only documents that differ are read.
     ///
     /// # Errors
-    /// [`QueryError`](crate::sql::QueryError) for a snapshot or field that there is not, a field with more than
+    /// [`InspectError`](crate::inspect::InspectError) for a snapshot or field that there is not, a field with more than
     /// 1,000 values, or a `to`
     /// that is the earlier moment.
     pub fn snapshot_diff(
@@ -299,7 +299,7 @@ impl Corpus {
     /// Each document that [`Corpus::snapshot_diff`] counts, ascending by id.
     ///
     /// # Errors
-    /// [`QueryError`](crate::sql::QueryError) for a snapshot that there is not, or a `to` that is the earlier moment.
+    /// [`InspectError`](crate::inspect::InspectError) for a snapshot that there is not, or a `to` that is the earlier moment.
     pub fn snapshot_changes(
         &self,
         from: &str,

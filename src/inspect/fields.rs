@@ -1,7 +1,7 @@
 //! Lists the declared fields of a corpus: type, number of documents that have a value, and origin of the values.
 
+use crate::inspect::InspectError;
 use crate::inspect::misfits::{self, MisfitExample};
-use crate::sql::QueryError;
 use model::{FieldDeclaration, FieldKind};
 use roaring::RoaringBitmap;
 use serde::Serialize;
@@ -40,8 +40,8 @@ pub struct FieldSummary {
 /// another type the metadata of all documents.
 ///
 /// # Errors
-/// [`QueryError::Store`] when a column cannot be read.
-pub fn fields(view: &View) -> Result<Vec<FieldSummary>, QueryError> {
+/// [`InspectError`] when a column cannot be read.
+pub fn fields(view: &View) -> Result<Vec<FieldSummary>, InspectError> {
     let mut found = Vec::new();
     let mut misfits = BTreeMap::new();
     let blocks = if view.fields().is_empty() { 0..0 } else { view.blocks() };
@@ -83,7 +83,7 @@ fn summary(field: &FieldDeclaration) -> FieldSummary {
     }
 }
 
-fn declared(view: &View, field: &FieldDeclaration) -> Result<FieldSummary, QueryError> {
+fn declared(view: &View, field: &FieldDeclaration) -> Result<FieldSummary, InspectError> {
     let is_keyword = field.kind == FieldKind::Keyword;
     let (mut documents, mut terms) = (0, RoaringBitmap::new());
     for block in view.blocks() {

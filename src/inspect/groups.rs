@@ -1,6 +1,6 @@
 //! Groups of documents for counting: by source, by the values of declared fields, or by several of these at once.
 
-use crate::sql::QueryError;
+use crate::inspect::InspectError;
 use model::{ColumnId, DocId, FieldKind, SourceId, TermId, TimeUnit, shown_timestamp};
 use std::collections::BTreeMap;
 use store::system_fields;
@@ -58,14 +58,14 @@ pub(in crate::inspect) struct DocumentGroups<'a> {
 impl<'a> DocumentGroups<'a> {
     /// Groups by `source`, by `language` or by declared fields that are not floats; a timestamp may have a unit behind
     /// it, as in `published:month`. Without names, by source.
-    pub(in crate::inspect) fn by(view: &'a View, names: &[String]) -> Result<Self, QueryError> {
+    pub(in crate::inspect) fn by(view: &'a View, names: &[String]) -> Result<Self, InspectError> {
         let source = ["source".to_owned()];
         let names = if names.is_empty() { &source } else { names };
         let mut parts: Vec<GroupKey> = Vec::with_capacity(names.len());
         for name in names {
             let part = part(view, name.trim())?;
             if parts.iter().any(|other| other.name == part.name) {
-                return Err(QueryError::GroupedTwice { name: part.name });
+                return Err(InspectError::GroupedTwice { name: part.name });
             }
             parts.push(part);
         }
@@ -79,7 +79,7 @@ impl<'a> DocumentGroups<'a> {
     }
 
     /// The group of a document.
-    pub(in crate::inspect) fn of(&mut self, document: DocId) -> Result<GroupId, QueryError> {
+    pub(in crate::inspect) fn of(&mut self, document: DocId) -> Result<GroupId, InspectError> {
         self.read(document.block())?;
         self.at_hand.clear();
         for (part, column) in self.parts.iter().zip(self.block.iter().flat_map(|(_, all)| all)) {
@@ -88,7 +88,7 @@ impl<'a> DocumentGroups<'a> {
         self.number()
     }
 
-    fn read(&mut self, block: u64) -> Result<(), QueryError> {
+    fn read(&mut self, block: u64) -> Result<(), InspectError> {
         if self.block.as_ref().is_none_or(|(known, _)| *known != block) {
             // The columns of the last block are released before those of this one are read.
             self.block = None;
@@ -99,7 +99,7 @@ impl<'a> DocumentGroups<'a> {
     }
 
     /// The number of the group with the current values.
-    fn number(&mut self) -> Result<GroupId, QueryError> {
+    fn number(&mut self) -> Result<GroupId, InspectError> {
         let last = usize::try_from(self.last).ok().and_then(|last| self.values.get(last));
         if last.is_some_and(|last| **last == *self.at_hand) {
             return Ok(self.last);
@@ -110,11 +110,11 @@ impl<'a> DocumentGroups<'a> {
         }
         // Sources are in memory anyway, so their number is not limited.
         if self.values.len() >= MOST && !self.are_sources() {
-            return Err(QueryError::TooManyGroups { most: MOST });
+            return Err(InspectError::TooManyGroups { most: MOST });
         }
         let values: GroupKeyValues = self.at_hand.as_slice().into();
         let group = GroupId::try_from(self.values.len())
-            .map_err(|_| QueryError::TooManyGroups { most: MOST })?;
+            .map_err(|_| InspectError::TooManyGroups { most: MOST })?;
         self.known.insert(values.clone(), group);
         self.values.push(values);
         self.last = group;
@@ -129,7 +129,7 @@ impl<'a> DocumentGroups<'a> {
     pub(in crate::inspect) fn totals(
         &mut self,
         only: Option<SourceId>,
-    ) -> Result<BTreeMap<GroupId, GroupTotal>, QueryError> {
+    ) -> Result<BTreeMap<GroupId, GroupTotal>, InspectError> {
         let mut totals: BTreeMap<GroupId, GroupTotal> = BTreeMap::new();
         if self.are_sources() {
             let counted = |id: SourceId| only.is_none_or(|only| only == id);
@@ -164,7 +164,7 @@ impl<'a> DocumentGroups<'a> {
     pub(in crate::inspect) fn in_order(
         &self,
         groups: impl IntoIterator<Item = GroupId>,
-    ) -> Result<Vec<GroupId>, QueryError> {
+    ) -> Result<Vec<GroupId>, InspectError> {
         let mut keyed = Vec::new();
         for group in groups {
             let mut key = Vec::with_capacity(self.parts.len());
@@ -185,7 +185,7 @@ impl<'a> DocumentGroups<'a> {
     }
 
     /// A value of the first field as text.
-    pub(in crate::inspect) fn shown(&self, value: i64) -> Result<String, QueryError> {
+    pub(in crate::inspect) fn shown(&self, value: i64) -> Result<String, InspectError> {
         let first = self.parts.first();
         first.map_or_else(|| Ok(value.to_string()), |part| part.shown(self.view, value))
     }
@@ -194,7 +194,7 @@ impl<'a> DocumentGroups<'a> {
     pub(in crate::inspect) fn values(
         &self,
         group: GroupId,
-    ) -> Result<Vec<Option<String>>, QueryError> {
+    ) -> Result<Vec<Option<String>>, InspectError> {
         let of = |(part, value): (&GroupKey, Option<i64>)| {
             value.map(|value| part.shown(self.view, value)).transpose()
         };
@@ -202,7 +202,7 @@ impl<'a> DocumentGroups<'a> {
     }
 
     /// The values of a group as one text.
-    pub(in crate::inspect) fn label(&self, group: GroupId) -> Result<String, QueryError> {
+    pub(in crate::inspect) fn label(&self, group: GroupId) -> Result<String, InspectError> {
         let values = self.values(group)?;
         let values: Vec<&str> = values.iter().map(|name| name.as_deref().unwrap_or(NONE)).collect();
         Ok(values.join(BETWEEN))
@@ -215,7 +215,7 @@ impl<'a> DocumentGroups<'a> {
 }
 
 /// The field that `name` stands for: a field, or a timestamp with a unit.
-fn part(view: &View, name: &str) -> Result<GroupKey, QueryError> {
+fn part(view: &View, name: &str) -> Result<GroupKey, InspectError> {
     let (field, unit) = match name.split_once(':') {
         Some((field, unit)) => (field, Some(unit)),
         None => (name, None),
@@ -239,7 +239,7 @@ fn part(view: &View, name: &str) -> Result<GroupKey, QueryError> {
     }
     let Some((_, column, kind)) = known.iter().find(|(known, _, _)| *known == field) else {
         let known = known.iter().map(|(known, _, _)| (*known).to_owned()).collect();
-        return Err(QueryError::NoGroups { name: field.to_owned(), known });
+        return Err(InspectError::NoGroups { name: field.to_owned(), known });
     };
     let kind = match (unit, *kind) {
         (None, kind) => kind,
@@ -249,13 +249,13 @@ fn part(view: &View, name: &str) -> Result<GroupKey, QueryError> {
                 None => {
                     let units = TimeUnit::ALL.map(TimeUnit::name).join(", ");
                     let why = format!("a timestamp is grouped by {units}");
-                    return Err(QueryError::NoUnit { name: name.to_owned(), why });
+                    return Err(InspectError::NoUnit { name: name.to_owned(), why });
                 }
             }
         }
         (Some(_), _) => {
             let why = format!("`{field}` is not a timestamp, and only timestamps have units");
-            return Err(QueryError::NoUnit { name: name.to_owned(), why });
+            return Err(InspectError::NoUnit { name: name.to_owned(), why });
         }
     };
     Ok(GroupKey { name: name.to_owned(), column: *column, kind })
@@ -270,7 +270,7 @@ impl GroupKey {
         }
     }
 
-    fn shown(&self, view: &View, value: i64) -> Result<String, QueryError> {
+    fn shown(&self, view: &View, value: i64) -> Result<String, InspectError> {
         let number = u32::try_from(value).unwrap_or(u32::MAX);
         Ok(match self.kind {
             GroupKeyKind::Source => view.source_name(SourceId(number))?.to_owned(),

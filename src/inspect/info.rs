@@ -1,16 +1,17 @@
 //! The summary of a corpus, as `corpusdb info` prints it.
 
 use super::signals;
+use super::snapshots::SnapshotInfo;
 use crate::corpus::mixed;
+use crate::inspect::InspectError;
 use crate::inspect::contamination::suites;
 use crate::inspect::policy_settings::{PolicySetting, policy_settings};
-use crate::sql::QueryError;
 use model::{CommitSeq, FieldDeclaration, Policy, Standing, hexadecimal, shown_timestamp};
 use roaring::RoaringTreemap;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
-use store::{CommitRecord, SnapshotRecord, SourceRecord, TokenizerRecord, View};
+use store::{CommitRecord, SourceRecord, TokenizerRecord, View};
 
 /// Commits listed, newest last.
 const LISTED: u64 = 10;
@@ -166,23 +167,6 @@ pub struct CommitInfo {
     pub time: Option<String>,
 }
 
-/// A snapshot: its commit and counts.
-#[derive(Clone, Debug, Serialize)]
-#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
-#[non_exhaustive]
-pub struct SnapshotInfo {
-    /// The name of the snapshot.
-    pub name: String,
-    /// Its commit.
-    pub commit: u64,
-    /// Documents stored then.
-    pub documents: u64,
-    /// Documents kept then, without those purged since.
-    pub kept: u64,
-    /// Documents kept then that have been purged since.
-    pub purged: u64,
-}
-
 /// A suite of evaluation items.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
@@ -223,7 +207,7 @@ pub struct DiskInfo {
 pub(super) fn standing_counts(
     view: &View,
     among: Option<&RoaringTreemap>,
-) -> Result<Vec<StandingCount>, QueryError> {
+) -> Result<Vec<StandingCount>, InspectError> {
     let mut counts = Vec::new();
     for standing in Standing::ALL {
         let all = view.documents_standing(standing)?;
@@ -238,8 +222,8 @@ pub(super) fn standing_counts(
 /// What a corpus holds: policy, counts, sources, tokenizers, fields, commits, snapshots, epochs.
 ///
 /// # Errors
-/// [`QueryError::Store`] when a row cannot be read.
-pub fn info(view: &View) -> Result<CorpusInfo, QueryError> {
+/// [`InspectError`] when a row cannot be read.
+pub fn info(view: &View) -> Result<CorpusInfo, InspectError> {
     let standings = standing_counts(view, None)?;
     let commits = view.last_commits(LISTED)?;
     let sum = |of: fn(&SourceRecord) -> u64| view.sources().map(|(_, record)| of(record)).sum();
@@ -324,18 +308,6 @@ fn outdated_fields(view: &View) -> Vec<String> {
 impl From<&FieldDeclaration> for FieldInfo {
     fn from(field: &FieldDeclaration) -> Self {
         Self { name: field.name.clone(), kind: field.kind.name() }
-    }
-}
-
-impl From<SnapshotRecord> for SnapshotInfo {
-    fn from(record: SnapshotRecord) -> Self {
-        Self {
-            name: record.name,
-            commit: record.commit,
-            documents: record.documents,
-            kept: record.kept,
-            purged: record.purged,
-        }
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! The store has no counts of them, so each report reads the metadata.
 
-use crate::sql::QueryError;
+use crate::inspect::InspectError;
 use model::{BLOCK_SIZE, DocId, FieldDeclaration, FieldId};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use serde::Serialize;
@@ -40,10 +40,10 @@ pub(super) fn of_block(
     fields: &[FieldDeclaration],
     block: u64,
     is_kept: impl Fn(DocId) -> Option<bool> + Sync,
-) -> Result<BTreeMap<FieldId, MisfitCount>, QueryError> {
+) -> Result<BTreeMap<FieldId, MisfitCount>, InspectError> {
     let ids = block * BLOCK_SIZE..((block + 1) * BLOCK_SIZE).min(view.documents());
     let pieces = ids.end.saturating_sub(ids.start).div_ceil(PIECE);
-    let count = |piece: u64| -> Result<BTreeMap<FieldId, MisfitCount>, QueryError> {
+    let count = |piece: u64| -> Result<BTreeMap<FieldId, MisfitCount>, InspectError> {
         let start = ids.start + piece * PIECE;
         let mut counts = BTreeMap::new();
         for row in view.misfits_in(fields, start..(start + PIECE).min(ids.end))? {
@@ -57,7 +57,7 @@ pub(super) fn of_block(
         Ok(counts)
     };
     let found: Vec<_> =
-        (0..pieces).into_par_iter().map(count).collect::<Result<_, QueryError>>()?;
+        (0..pieces).into_par_iter().map(count).collect::<Result<_, InspectError>>()?;
     let mut counts = BTreeMap::new();
     found.into_iter().for_each(|piece| merge(&mut counts, piece));
     Ok(counts)

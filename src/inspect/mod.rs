@@ -54,9 +54,11 @@
 
 mod card;
 pub(crate) mod contamination;
+mod counts;
 mod document;
 mod domains;
 pub(crate) mod duplicates;
+mod error;
 mod facade;
 mod fields;
 mod forecast;
@@ -83,6 +85,7 @@ pub use contamination::{
     CheckedText, CheckedTexts, ReviewOptions, ReviewPair, ReviewPart, SourceCount,
     SuiteContamination, SuiteSummary,
 };
+pub use counts::DocumentCounts;
 pub use document::{
     DocumentCluster, DocumentDetails, DocumentDetailsIter, DocumentMatch, DocumentTemplate,
 };
@@ -93,22 +96,23 @@ pub use duplicates::{
     CandidateSample, ClosePair, ClusterMembers, ClusterSizes, ClusterSource, DedupExplanation,
     DedupSweep, DetectionLine, DiffPart, DocumentBlocker, DocumentDuplicates, DuplicatesMatrix,
     DuplicatesOptions, DuplicatesSummary, ExamplePair, FamilyBytes, GroupLoss, GroupPair,
-    LargeCluster, PolicyChange, RemovedCount, SimilarDocument, SimilarOptions, SimilarReport,
-    SimilarTo, Similarities, SimilarityBin, SimilarityQuartiles, SourceLoss, SourcePair,
-    StoredBytes, SweepLine, SweepOptions, SweepRemovals, explain_policy,
+    LargeCluster, LossShare, PairShare, PolicyChange, RemovedCount, SimilarDocument,
+    SimilarOptions, SimilarReport, SimilarTo, Similarities, SimilarityBin, SimilarityQuartiles,
+    SourceLoss, SourcePair, StoredBytes, SweepLine, SweepOptions, SweepRemovals, explain_policy,
 };
 pub(crate) use duplicates::{
     diff, diff_near, document_duplicates, duplicates_matrix, duplicates_summary, explain_dedup,
     similar,
 };
+pub use error::InspectError;
 pub use fields::FieldSummary;
 pub(crate) use fields::fields;
 pub(crate) use forecast::forecast;
 pub use forecast::{FamilyForecast, FamilyGrowth, Forecast, HoursForecast, MemoryNeed};
 pub(crate) use info::info;
 pub use info::{
-    CommitInfo, CorpusInfo, DiskInfo, EpochInfo, FieldInfo, SnapshotInfo, SourceInfo,
-    StandingCount, SuiteInfo, TokenizerInfo,
+    CommitInfo, CorpusInfo, DiskInfo, EpochInfo, FieldInfo, SourceInfo, StandingCount, SuiteInfo,
+    TokenizerInfo,
 };
 pub use misfits::MisfitExample;
 pub use policy_settings::{PolicySetting, policy_settings};
@@ -120,8 +124,8 @@ pub(crate) use selection::selection;
 pub use signals::SignalSummary;
 pub(crate) use signals::signals;
 pub use snapshots::{
-    ChangedDocument, ChangedDocuments, DocumentCounts, GroupChanges, LossCounts, SnapshotChanges,
-    SnapshotDetails, SnapshotDiff, SnapshotMoment, SnapshotSource,
+    ChangedDocument, ChangedDocuments, GroupChanges, LossCounts, SnapshotChanges, SnapshotDetails,
+    SnapshotDiff, SnapshotInfo, SnapshotSource,
 };
 pub(crate) use snapshots::{show_snapshot, snapshot_changes, snapshot_diff};
 pub use stats::{

@@ -3,8 +3,8 @@
 //! A declared field of times is read from its column. Licences and undeclared dates stand in the metadata alone, which
 //! is read in one scan; a corpus without metadata has nothing to scan. No time is asked of a clock.
 
+use crate::inspect::InspectError;
 use crate::inspect::stats::StatsValue;
-use crate::sql::QueryError;
 use model::{BLOCK_SIZE, FieldKind, FieldValue, JsonMembers, value_excerpt};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use roaring::RoaringTreemap;
@@ -87,10 +87,10 @@ impl ProvenanceSums {
 /// most documents first.
 ///
 /// # Errors
-/// [`QueryError::Store`] when a row cannot be read.
+/// [`InspectError`] when a row cannot be read.
 pub(crate) fn provenance(
     of: &[(&View, RoaringTreemap)],
-) -> Result<(Vec<DateRange>, Vec<LicenceCount>), QueryError> {
+) -> Result<(Vec<DateRange>, Vec<LicenceCount>), InspectError> {
     let (mut declared, mut sums) = (ProvenanceSums::default(), ProvenanceSums::default());
     for (view, documents) in of {
         let times = view.fields().iter().filter(|field| field.kind == FieldKind::Timestamp);
@@ -133,7 +133,7 @@ fn of_piece(
     documents: &RoaringTreemap,
     start: u64,
     dates: &[&str],
-) -> Result<ProvenanceSums, QueryError> {
+) -> Result<ProvenanceSums, InspectError> {
     let ids = start..(start + PIECE).min(view.documents()).max(start);
     let mut sums = ProvenanceSums::default();
     for row in view.metadata_in(ids, |metadata| said(metadata, dates))? {

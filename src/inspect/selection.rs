@@ -3,7 +3,7 @@
 //! By standing, and those for which the condition is null, which are left out.
 
 use super::info::{StandingCount, standing_counts};
-use crate::sql::QueryError;
+use crate::inspect::InspectError;
 use crate::sql::{count_nulls, select};
 use roaring::RoaringTreemap;
 use serde::Serialize;
@@ -29,7 +29,7 @@ fn len<S: serde::Serializer>(documents: &RoaringTreemap, to: S) -> Result<S::Ok,
 }
 
 /// The documents for which a SQL boolean expression over `documents` is true. It blocks.
-pub(crate) fn selection(view: &View, condition: &str) -> Result<Selection, QueryError> {
+pub(crate) fn selection(view: &View, condition: &str) -> Result<Selection, InspectError> {
     let documents = select(view, Some(condition))?;
     let standings = standing_counts(view, Some(&documents))?;
     Ok(Selection { documents, standings, left_out_null: count_nulls(view, condition)? })

@@ -1,7 +1,7 @@
 //! Lists the signals that can be stored, and how many documents of a corpus have a value of each.
 
 use super::fields::fields;
-use crate::sql::QueryError;
+use crate::inspect::InspectError;
 use serde::Serialize;
 use store::View;
 use text::signals::Signal;
@@ -36,8 +36,8 @@ pub struct SignalSummary {
 /// Every signal that can be stored, and what of it the corpus has. Reads columns, no document.
 ///
 /// # Errors
-/// [`QueryError::Store`] when a column cannot be read.
-pub fn signals(view: &View) -> Result<Vec<SignalSummary>, QueryError> {
+/// [`InspectError`] when a column cannot be read.
+pub fn signals(view: &View) -> Result<Vec<SignalSummary>, InspectError> {
     let declared = fields(view)?;
     let summary = |signal: &Signal| {
         let field = declared.iter().find(|field| field.name == signal.name);

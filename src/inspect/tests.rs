@@ -1,8 +1,10 @@
 //! One document, its differences from another, samples and what a corpus holds, on a real store.
 
 use super::*;
+use crate::inspect::InspectError;
+use crate::inspect::InspectError;
 use crate::sql::tests::small;
-use crate::sql::{QueryError, select};
+use crate::sql::{SqlError, select};
 use model::DocId;
 
 #[test]
@@ -16,7 +18,7 @@ fn one_document_and_its_duplicates() {
     let shown = serde_json::to_value(show(&view, DocId(4)).unwrap()).unwrap();
     assert_eq!(shown["match"]["kind"], "superseded");
     assert!(shown["match"]["jaccard"].is_null() && shown["cluster"].is_null());
-    assert!(matches!(show(&view, DocId(6)), Err(QueryError::NoDocument { .. })));
+    assert!(matches!(show(&view, DocId(6)), Err(InspectError::Sql(SqlError::NoDocument { .. }))));
     let parts = diff(&view, DocId(1), DocId(0)).unwrap();
     assert_eq!(
         parts[1..],

@@ -1,7 +1,7 @@
 //! The history of a corpus, commit by commit: what came in, and what was done in between.
 
 use super::info::CommitInfo;
-use crate::sql::QueryError;
+use crate::inspect::InspectError;
 use model::CommitSeq;
 use serde::Serialize;
 use std::collections::VecDeque;
@@ -45,8 +45,8 @@ pub struct CommitStretch {
 /// read.
 ///
 /// # Errors
-/// [`QueryError::Store`] when a row cannot be read.
-pub fn timeline(view: &View, stretches: u64, events: usize) -> Result<Timeline, QueryError> {
+/// [`InspectError`] when a row cannot be read.
+pub fn timeline(view: &View, stretches: u64, events: usize) -> Result<Timeline, InspectError> {
     let last = view.commit().0;
     let length = last.saturating_add(1).div_ceil(stretches.max(1)).max(1);
     let mut told = Timeline::default();

@@ -3,7 +3,7 @@
 //! SHOW TABLES and DESCRIBE answer with these texts, and docs/reference/sql.md is written from them.
 
 use crate::sql::documents::schema::DocumentColumns;
-use crate::sql::error::QueryError;
+use crate::sql::error::SqlError;
 use crate::sql::tables::arrays::texts;
 use crate::sql::tables::specs::{DOCUMENT, DOCUMENTS};
 use crate::sql::tables::system;
@@ -16,15 +16,15 @@ use std::sync::Arc;
 use store::View;
 
 /// A row for every table.
-pub(crate) fn tables() -> Result<RecordBatch, QueryError> {
+pub(crate) fn tables() -> Result<RecordBatch, SqlError> {
     let names = table_names();
     let rows = std::iter::once(DOCUMENT).chain(TABLES.iter().map(|(spec, _)| spec.row));
     batch(vec![("table", texts(names)), ("a row is", texts(rows))])
 }
 
-pub(crate) fn columns(view: &View, table: &str) -> Result<RecordBatch, QueryError> {
+pub(crate) fn columns(view: &View, table: &str) -> Result<RecordBatch, SqlError> {
     let Some(schema) = schema(view, table) else {
-        return Err(QueryError::Unknown(UnknownName::new("table", table, table_names())));
+        return Err(SqlError::Unknown(UnknownName::new("table", table, table_names())));
     };
     let fields = || schema.fields().iter();
     let kinds = fields().map(|field| sql_type(field.data_type()));
@@ -46,7 +46,7 @@ fn schema(view: &View, table: &str) -> Option<SchemaRef> {
     if table == "documents" {
         return Some(DocumentColumns::of(view).schema);
     }
-    small_tables::all(view).find(|known| known.name() == table).map(|t| t.columns())
+    system::all(view).find(|known| known.name() == table).map(|t| t.columns())
 }
 
 fn meaning(view: &View, table: &str, column: &str) -> String {
@@ -89,10 +89,10 @@ fn sql_type(kind: &DataType) -> String {
     }
 }
 
-fn batch(columns: Vec<(&str, ArrayRef)>) -> Result<RecordBatch, QueryError> {
+fn batch(columns: Vec<(&str, ArrayRef)>) -> Result<RecordBatch, SqlError> {
     let field =
         |(name, array): &(&str, ArrayRef)| Field::new(*name, array.data_type().clone(), false);
     let schema = Schema::new(columns.iter().map(field).collect::<Vec<_>>());
     let arrays = columns.into_iter().map(|(_, array)| array).collect();
-    RecordBatch::try_new(Arc::new(schema), arrays).map_err(QueryError::arrow)
+    RecordBatch::try_new(Arc::new(schema), arrays).map_err(SqlError::arrow)
 }

@@ -3,7 +3,7 @@
 use super::select::{for_each_batch, plan};
 use super::session;
 use crate::sql::engine::runtime;
-use crate::sql::error::QueryError;
+use crate::sql::error::SqlError;
 use crate::sql::syntax::parameters::SqlParameters;
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::{DataType, Float64Type, Int64Type, TimestampMicrosecondType, UInt64Type};
@@ -35,7 +35,7 @@ pub enum ComputedValue {
 ///
 /// # Errors
 /// As [`super::select`].
-pub fn expression_kind(view: &View, expression: &str) -> Result<Option<FieldKind>, QueryError> {
+pub fn expression_kind(view: &View, expression: &str) -> Result<Option<FieldKind>, SqlError> {
     Ok(match data_type(view, expression)? {
         kind if kind.is_string() => Some(FieldKind::Keyword),
         kind if kind.is_integer() => Some(FieldKind::Int),
@@ -46,7 +46,7 @@ pub fn expression_kind(view: &View, expression: &str) -> Result<Option<FieldKind
     })
 }
 
-fn data_type(view: &View, expression: &str) -> Result<DataType, QueryError> {
+fn data_type(view: &View, expression: &str) -> Result<DataType, SqlError> {
     let state = session::session(view)?;
     let what = format!("(\n{expression}\n)");
     let planned = runtime::block_on(plan(
@@ -78,7 +78,7 @@ pub fn computed_column<'v>(
     view: &'v View,
     expression: &str,
     kind: FieldKind,
-) -> Result<ComputedColumn<'v>, QueryError> {
+) -> Result<ComputedColumn<'v>, SqlError> {
     let own = expression_kind(view, expression)?;
     let asked = match (kind, own) {
         (
@@ -100,7 +100,7 @@ impl ComputedColumn<'_> {
         &self,
         range: Range<u64>,
         mut each: impl FnMut(u64, ComputedValue),
-    ) -> Result<(), QueryError> {
+    ) -> Result<(), SqlError> {
         let state = session::session(self.view)?;
         let kind = match self.asked {
             FieldKind::Keyword => "VARCHAR",

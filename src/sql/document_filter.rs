@@ -1,7 +1,7 @@
 //! A filter of documents: by a condition, a source and a snapshot.
 
 use crate::sql::documents::table::kept_in;
-use crate::sql::error::QueryError;
+use crate::sql::error::SqlError;
 use crate::sql::select::{count, count_with, select, select_with};
 use crate::sql::syntax::parameters::SqlParameters;
 use roaring::RoaringTreemap;
@@ -60,7 +60,7 @@ impl DocumentFilter {
     }
 
     /// The documents of a view that pass. It blocks as [`select`] does.
-    pub(crate) fn select(&self, view: &View) -> Result<RoaringTreemap, QueryError> {
+    pub(crate) fn select(&self, view: &View) -> Result<RoaringTreemap, SqlError> {
         let mut found = match &self.snapshot {
             Some(snapshot) => Some(kept_in(view, snapshot)?),
             None => None,
@@ -77,7 +77,7 @@ impl DocumentFilter {
     }
 
     /// How many documents pass. For a condition alone no document is examined when the indexes can answer.
-    pub(crate) fn count(&self, view: &View) -> Result<u64, QueryError> {
+    pub(crate) fn count(&self, view: &View) -> Result<u64, SqlError> {
         if self.source.is_none() && self.snapshot.is_none() {
             return match &self.condition {
                 Some(condition) => count_with(view, condition, &self.parameters),

@@ -3,14 +3,14 @@
 use arrow::error::ArrowError;
 use datafusion::error::DataFusionError;
 use model::DocId;
-use model::near_names::{UnknownName, did_you_mean, way_out};
+use model::near_names::{UnknownName, did_you_mean};
 use model::{Error, ErrorKind, Hint, Interrupted, from_lower};
 use store::StoreError;
 
 /// An error of the query layer.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum QueryError {
+pub enum SqlError {
     /// Rows that cannot be read.
     #[error(transparent)]
     Store(StoreError),
@@ -122,87 +122,6 @@ pub enum QueryError {
         /// Documents stored.
         documents: u64,
     },
-    /// A stored sketch that the policy cannot have made.
-    #[error("the sketch of document {document} has {bytes} bytes, which does not match the policy")]
-    Sketch {
-        /// The document.
-        document: DocId,
-        /// Bytes stored.
-        bytes: usize,
-    },
-    /// Similar documents asked of a corpus that does not look for any.
-    #[error("mode `none` has no index of texts, so similar documents cannot be found")]
-    NotLooked,
-    /// A text without a token under the policy's normaliser.
-    #[error("the text has no words under the normaliser `{normaliser}`: nothing to look for")]
-    NoWords {
-        /// The normaliser.
-        normaliser: &'static str,
-    },
-    /// A name that documents cannot be counted by.
-    #[error(
-        "cannot group by `{name}`: it is not `source`, `language` or a declared field that is not a float"
-    )]
-    NoGroups {
-        /// The name asked for.
-        name: String,
-        /// The names that they can be counted by.
-        known: Vec<String>,
-    },
-    /// A unit of time that a field does not have.
-    #[error("cannot group by `{name}`: {why}")]
-    NoUnit {
-        /// The field with its unit, as asked for.
-        name: String,
-        /// Why.
-        why: String,
-    },
-    /// Documents are to be counted by one field twice.
-    #[error("`{name}` is named twice; name each field once")]
-    GroupedTwice {
-        /// The field.
-        name: String,
-    },
-    /// Fields with too many values to count by.
-    #[error(
-        "there are more than {most} groups; group by a field with fewer values, by fewer fields, or by a unit of a timestamp, such as `published:month`"
-    )]
-    TooManyGroups {
-        /// How many groups may be counted.
-        most: usize,
-    },
-    /// Too many pairs of groups to count.
-    #[error(
-        "there are more than {most} pairs of groups; group by a field with fewer values, by fewer fields, or give one source"
-    )]
-    TooManyPairs {
-        /// How many pairs may be counted.
-        most: usize,
-    },
-    /// The changes from a moment to an earlier one.
-    #[error(
-        "`{from}` (commit {from_commit}) is later than `{to}` (commit {to_commit}): give the earlier one first, `{to}` and then `{from}`"
-    )]
-    Backwards {
-        /// The moment asked from.
-        from: String,
-        /// The commit of the moment asked from.
-        from_commit: u64,
-        /// The moment asked to.
-        to: String,
-        /// The commit of the moment asked to.
-        to_commit: u64,
-    },
-    /// Another policy that what is stored cannot serve.
-    #[error(
-        "this corpus cannot change to {asked}: it has {stored}; mode, threshold, bands and rows, keep order and scope can change"
-    )]
-    Fixed {
-        /// What was asked for.
-        asked: String,
-        /// What the corpus has.
-        stored: String,
-    },
     /// Stored metadata is not JSON.
     #[error("the metadata of document {document} is not JSON: {why}")]
     Metadata {
@@ -225,13 +144,13 @@ pub enum QueryError {
     Panicked,
 }
 
-impl QueryError {
+impl SqlError {
     /// The way out, where there is one to name.
     #[must_use]
     pub fn hint(&self) -> Option<Hint> {
         match self {
             Self::Store(error) => error.hint(),
-            Self::Sketch { .. } | Self::Metadata { .. } => Some(Hint::deep_check()),
+            Self::Metadata { .. } => Some(Hint::deep_check()),
             Self::Unknown(unknown) => Some(unknown.hint()),
             Self::NoDocumentColumn(unknown) => {
                 let known = unknown.known.iter().map(String::as_str);
@@ -240,47 +159,33 @@ impl QueryError {
                     did_you_mean(&unknown.name, known).unwrap_or_else(|| field.to_owned()),
                 ))
             }
-            Self::NoGroups { name, known } => Some(Hint::text(way_out(name, known))),
             Self::SameNames { .. } => Some(Hint::text("rename one with AS")),
-            Self::NotLooked => {
-                let text = "create a corpus in mode witness and ingest into it";
-                Some(Hint::text(text).with_command("corpusdb init NEW --mode witness"))
-            }
             _ => None,
         }
     }
 }
 
-from_lower!(QueryError::Store(StoreError));
+from_lower!(SqlError::Store(StoreError));
 
-impl From<QueryError> for Error {
+impl From<SqlError> for Error {
     /// Errors of files keep their own kind, whichever room they come from.
-    fn from(error: QueryError) -> Self {
+    fn from(error: SqlError) -> Self {
         let kind = match error {
-            QueryError::Interrupted(stop) => return stop.into(),
-            QueryError::Store(error) => return error.into(),
-            QueryError::Ambiguous { .. }
-            | QueryError::Where { .. }
-            | QueryError::Incoming { .. }
-            | QueryError::Statement { .. }
-            | QueryError::NotAQuery { .. }
-            | QueryError::NotLooked
-            | QueryError::NoWords { .. }
-            | QueryError::NoGroups { .. }
-            | QueryError::NoUnit { .. }
-            | QueryError::GroupedTwice { .. }
-            | QueryError::TooManyGroups { .. }
-            | QueryError::TooManyPairs { .. }
-            | QueryError::Backwards { .. }
-            | QueryError::SameNames { .. }
-            | QueryError::File { .. }
-            | QueryError::Run { .. } => ErrorKind::BadQuery,
-            QueryError::Unknown(_)
-            | QueryError::NoDocumentColumn(_)
-            | QueryError::NoDocument { .. } => ErrorKind::NotFound,
-            QueryError::NoKey { .. } => ErrorKind::KeyNotFound,
-            QueryError::Fixed { .. } => ErrorKind::BadPolicy,
-            QueryError::Sketch { .. } | QueryError::Metadata { .. } => ErrorKind::Corrupt,
+            SqlError::Interrupted(stop) => return stop.into(),
+            SqlError::Store(error) => return error.into(),
+            SqlError::Ambiguous { .. }
+            | SqlError::Where { .. }
+            | SqlError::Incoming { .. }
+            | SqlError::Statement { .. }
+            | SqlError::NotAQuery { .. }
+            | SqlError::SameNames { .. }
+            | SqlError::File { .. }
+            | SqlError::Run { .. } => ErrorKind::BadQuery,
+            SqlError::Unknown(_) | SqlError::NoDocumentColumn(_) | SqlError::NoDocument { .. } => {
+                ErrorKind::NotFound
+            }
+            SqlError::NoKey { .. } => ErrorKind::KeyNotFound,
+            SqlError::Metadata { .. } => ErrorKind::Corrupt,
             _ => ErrorKind::Failed,
         };
         let hint = error.hint();
@@ -288,7 +193,7 @@ impl From<QueryError> for Error {
     }
 }
 
-impl QueryError {
+impl SqlError {
     /// An error of the Arrow library; errors of ours that passed through it are unwrapped.
     pub(crate) fn arrow(error: ArrowError) -> Self {
         match error {
@@ -302,8 +207,8 @@ impl QueryError {
     }
 }
 
-impl From<QueryError> for DataFusionError {
-    fn from(error: QueryError) -> Self {
+impl From<SqlError> for DataFusionError {
+    fn from(error: SqlError) -> Self {
         Self::External(Box::new(error))
     }
 }

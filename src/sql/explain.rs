@@ -3,7 +3,7 @@
 use crate::sql::documents::filter::ResolvedPredicate;
 use crate::sql::documents::predicate::Predicate;
 use crate::sql::documents::table::DocumentsTable;
-use crate::sql::error::QueryError;
+use crate::sql::error::SqlError;
 use crate::sql::syntax::faults::shown;
 use arrow::array::{ArrayRef, StringArray};
 use arrow::record_batch::RecordBatch;
@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 /// The rows about scans of `documents` that come before those of the engine; none where the plan is not of an EXPLAIN,
 /// or scans no documents.
-pub(super) fn scans_explained(plan: &LogicalPlan) -> Result<Option<RecordBatch>, QueryError> {
+pub(super) fn scans_explained(plan: &LogicalPlan) -> Result<Option<RecordBatch>, SqlError> {
     let (explained, schema) = match plan {
         LogicalPlan::Explain(explain) if explain.logical_optimization_succeeded => {
             (&explain.plan, &explain.schema)
@@ -48,14 +48,14 @@ pub(super) fn scans_explained(plan: &LogicalPlan) -> Result<Option<RecordBatch>,
         }
         Ok(TreeNodeRecursion::Continue)
     });
-    walked.map_err(QueryError::run)?;
+    walked.map_err(SqlError::run)?;
     if texts.is_empty() {
         return Ok(None);
     }
     let names: ArrayRef = Arc::new(StringArray::from(vec!["documents"; texts.len()]));
     let columns = vec![names, Arc::new(StringArray::from(texts)) as ArrayRef];
     let schema = Arc::new(schema.as_arrow().clone());
-    RecordBatch::try_new(schema, columns).map(Some).map_err(QueryError::arrow)
+    RecordBatch::try_new(schema, columns).map(Some).map_err(SqlError::arrow)
 }
 
 /// A line for what the indexes answer, what rows are tested by, the columns that are read, and the run of ids.
@@ -63,11 +63,11 @@ fn scan_explained(
     documents: &DocumentsTable,
     scan: &TableScan,
     filter: Option<&Expr>,
-) -> Result<String, QueryError> {
-    let (view, translator) = (documents.view(), documents.translator());
+) -> Result<String, SqlError> {
+    let (view, predicates) = (documents.view(), documents.predicates());
     let answered = scan.filters.iter().map(|filter| {
         let mut indexes = BTreeSet::new();
-        translator.truth(filter).iter().for_each(|part| add_indexes(part, &mut indexes));
+        predicates.truth(filter).iter().for_each(|part| add_indexes(part, &mut indexes));
         let by: Vec<&str> = indexes.into_iter().collect();
         let by = if by.is_empty() { String::new() } else { format!(" (by {})", by.join(", ")) };
         format!("{}{by}", spelled(filter))
@@ -78,7 +78,7 @@ fn scan_explained(
     let columns: Vec<&str> =
         scan.projected_schema.fields().iter().map(|field| field.name().as_str()).collect();
     let test =
-        ResolvedPredicate::in_view(&translator.all(&scan.filters).unwrap_or(Predicate::All), view)?;
+        ResolvedPredicate::in_view(&predicates.all(&scan.filters).unwrap_or(Predicate::All), view)?;
     let (all, blocks) = (view.blocks(), test.blocks(view.blocks()));
     let end = (blocks.end * BLOCK_SIZE).min(view.documents());
     let mut lines = vec![

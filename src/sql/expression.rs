@@ -5,7 +5,7 @@
 
 use crate::sql::documents::schema::DocumentColumns;
 use crate::sql::engine::runtime;
-use crate::sql::error::QueryError;
+use crate::sql::error::SqlError;
 use crate::sql::select::condition_error;
 use crate::sql::session;
 use crate::sql::syntax::parser;
@@ -39,7 +39,7 @@ pub struct Dependence {
 ///
 /// # Errors
 /// As [`crate::sql::select`].
-pub fn dependence(view: &View, expression: &str) -> Result<Dependence, QueryError> {
+pub fn dependence(view: &View, expression: &str) -> Result<Dependence, SqlError> {
     let fault = |error: &DataFusionError| condition_error(view, expression, error);
     session::check_expression(expression).map_err(|error| fault(&error))?;
     let state = session::session(view)?;

@@ -12,7 +12,7 @@ impl Corpus {
     /// where the indexes can answer.
     ///
     /// # Errors
-    /// [`QueryError`](crate::sql::QueryError) for a condition, source or snapshot that cannot be used.
+    /// [`SqlError`](crate::sql::SqlError) for a condition, source or snapshot that cannot be used.
     pub fn count(&self, filter: impl Into<DocumentFilter>) -> Result<u64, Error> {
         Ok(filter.into().count(self.view())?)
     }
@@ -20,7 +20,7 @@ impl Corpus {
     /// The ids of the documents that a filter means; of all stored ones by default.
     ///
     /// # Errors
-    /// [`QueryError`](crate::sql::QueryError) for a condition, source or snapshot that cannot be used.
+    /// [`SqlError`](crate::sql::SqlError) for a condition, source or snapshot that cannot be used.
     pub fn select(&self, filter: impl Into<DocumentFilter>) -> Result<RoaringTreemap, Error> {
         Ok(filter.into().select(self.view())?)
     }
@@ -51,7 +51,7 @@ impl Corpus {
     /// ```
     ///
     /// # Errors
-    /// [`QueryError`](crate::sql::QueryError) when the statement is wrong or no query, for a snapshot that there is not,
+    /// [`SqlError`](crate::sql::SqlError) when the statement is wrong or no query, for a snapshot that there is not,
     /// with those that there are, and for a file that cannot be read; after a stop
     /// [`Interrupted`](crate::ErrorKind::Interrupted), as a row would come.
     pub fn sql(&self, query: impl Into<SqlQuery>) -> Result<SqlRows, Error> {
@@ -61,7 +61,7 @@ impl Corpus {
     /// The tables, columns and functions that statements can name, and the words of the language.
     ///
     /// # Errors
-    /// [`QueryError`](crate::sql::QueryError) when the engine gives no session.
+    /// [`SqlError`](crate::sql::SqlError) when the engine gives no session.
     pub fn sql_names(&self) -> Result<SqlNames, Error> {
         Ok(sql::names(self.view())?)
     }
@@ -69,7 +69,7 @@ impl Corpus {
     /// The documents that had a key, newest last.
     ///
     /// # Errors
-    /// [`QueryError`](crate::sql::QueryError) when rows cannot be read.
+    /// [`SqlError`](crate::sql::SqlError) when rows cannot be read.
     pub fn find_key(&self, key: &str) -> Result<Vec<DocId>, Error> {
         Ok(sql::find_key(self.view(), key)?)
     }
@@ -77,7 +77,7 @@ impl Corpus {
     /// Removed duplicates with what they matched, ascending by id; of one document, its witness or its members.
     ///
     /// # Errors
-    /// [`QueryError`](crate::sql::QueryError) when there is no such document.
+    /// [`SqlError`](crate::sql::SqlError) when there is no such document.
     pub fn duplicates(&self, document: Option<DocId>) -> Result<Duplicates<'_>, Error> {
         Ok(sql::duplicates(self.view(), document)?)
     }
@@ -98,7 +98,7 @@ impl Corpus {
     /// The evidence of a document from all suites, worst first, with quotations.
     ///
     /// # Errors
-    /// [`QueryError`](crate::sql::QueryError) when there is no such document, or rows cannot be read.
+    /// [`SqlError`](crate::sql::SqlError) when there is no such document, or rows cannot be read.
     pub fn document_evidence(
         &self,
         document: DocId,

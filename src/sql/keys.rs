@@ -1,6 +1,6 @@
 //! Shows the key of a document, and finds documents by a shown key.
 
-use crate::sql::error::QueryError;
+use crate::sql::error::SqlError;
 use model::{DocId, FileId, SourceId, Standing, key_identity};
 use roaring::RoaringTreemap;
 use std::collections::{BTreeSet, HashMap};
@@ -25,7 +25,7 @@ impl KeyFormatter {
         view: &View,
         document: DocId,
         header: &DocumentRecord,
-    ) -> Result<String, QueryError> {
+    ) -> Result<String, SqlError> {
         if let Some(key) = &header.key {
             return Ok(key.clone());
         }
@@ -33,7 +33,7 @@ impl KeyFormatter {
     }
 
     /// As [`View::display_place`].
-    fn place(&mut self, view: &View, header: &DocumentRecord) -> Result<String, QueryError> {
+    fn place(&mut self, view: &View, header: &DocumentRecord) -> Result<String, SqlError> {
         let file = (header.source, header.file);
         if let Some((path, numbered)) = self.files.get(&file) {
             return Ok(if *numbered { format!("{path}:{}", header.number) } else { path.clone() });
@@ -55,8 +55,8 @@ impl KeyFormatter {
 /// For a place the headers are read of the sources that have the file.
 ///
 /// # Errors
-/// [`QueryError::Ambiguous`] when several were read at this place; [`QueryError::Store`] when a row cannot be read.
-pub fn find_key(view: &View, key: &str) -> Result<Vec<DocId>, QueryError> {
+/// [`SqlError::Ambiguous`] when several were read at this place; [`SqlError::Store`] when a row cannot be read.
+pub fn find_key(view: &View, key: &str) -> Result<Vec<DocId>, SqlError> {
     let found = find_keys(view, &[key.to_owned()])?;
     if !found.is_empty() {
         return Ok(found);
@@ -64,15 +64,15 @@ pub fn find_key(view: &View, key: &str) -> Result<Vec<DocId>, QueryError> {
     let found = read_at(view, key)?;
     if found.len() > 1 {
         let shown = |id: &DocId| Ok(view.display_key(*id, &view.expect_header(*id)?)?);
-        let keys = found.iter().take(NAMED).map(shown).collect::<Result<Vec<_>, QueryError>>()?;
-        return Err(QueryError::Ambiguous { place: key.to_owned(), documents: found.len(), keys });
+        let keys = found.iter().take(NAMED).map(shown).collect::<Result<Vec<_>, SqlError>>()?;
+        return Err(SqlError::Ambiguous { place: key.to_owned(), documents: found.len(), keys });
     }
     Ok(found)
 }
 
 /// Documents of any of these keys, as they are shown. A given key is looked up. Only if the key is known, or may have
 /// been before a purge, are the headers read of documents that gave way to others, once for all keys.
-pub(crate) fn find_keys(view: &View, keys: &[String]) -> Result<Vec<DocId>, QueryError> {
+pub(crate) fn find_keys(view: &View, keys: &[String]) -> Result<Vec<DocId>, SqlError> {
     let wanted: BTreeSet<&str> = keys.iter().map(String::as_str).collect();
     let mut gave_way: Option<RoaringTreemap> = None;
     let mut found = BTreeSet::new();
@@ -117,7 +117,7 @@ pub(crate) fn find_keys(view: &View, keys: &[String]) -> Result<Vec<DocId>, Quer
 }
 
 /// Documents without a key that were read at a place, oldest first.
-fn read_at(view: &View, place: &str) -> Result<Vec<DocId>, QueryError> {
+fn read_at(view: &View, place: &str) -> Result<Vec<DocId>, SqlError> {
     let mut found = BTreeSet::new();
     for (source, _) in view.sources() {
         let whole = view.files_shown_as(source, place)?.into_iter().filter(|file| file.single);
@@ -148,7 +148,7 @@ fn numbered(key: &str, sign: char) -> Option<(&str, u64)> {
 }
 
 /// Documents that may have a key without being the newest that has it.
-fn others(view: &View) -> Result<RoaringTreemap, QueryError> {
+fn others(view: &View) -> Result<RoaringTreemap, SqlError> {
     let mut found = view.documents_standing(Standing::Superseded)?;
     found |= view.documents_standing(Standing::Removed)?;
     found |= view.documents_standing(Standing::Blocked)?;
@@ -160,7 +160,7 @@ fn collect(
     candidates: &RoaringTreemap,
     found: &mut BTreeSet<DocId>,
     has_key: impl Fn(&DocumentRecord) -> bool,
-) -> Result<(), QueryError> {
+) -> Result<(), SqlError> {
     for document in candidates.iter().map(DocId) {
         if has_key(&view.expect_header(document)?) {
             found.insert(document);

@@ -77,7 +77,7 @@ pub use documents::pairs::{DuplicatePair, Duplicates};
 pub(crate) use documents::pairs::{PairReader, duplicates};
 pub(crate) use documents::relations::ClusterRelation;
 pub(crate) use documents::table::kept_in;
-pub use error::QueryError;
+pub use error::SqlError;
 pub use evidence::ItemEvidence;
 pub(crate) use evidence::{
     EvidenceSubject, WeightedSuite, Worst, contaminated, document_evidence, suite_evidence,

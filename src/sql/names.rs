@@ -2,7 +2,7 @@
 
 use super::session;
 use crate::sql::documents::schema::{ColumnSource, DocumentColumns};
-use crate::sql::error::QueryError;
+use crate::sql::error::SqlError;
 use arrow::datatypes::SchemaRef;
 use datafusion::datasource::TableProvider;
 use datafusion::execution::session_state::SessionState;
@@ -126,8 +126,8 @@ pub struct SqlTableNames {
 /// The names that statements over `view` may use.
 ///
 /// # Errors
-/// [`QueryError`] when the engine gives no session.
-pub fn sql_names(view: &View) -> Result<SqlNames, QueryError> {
+/// [`SqlError`] when the engine gives no session.
+pub fn sql_names(view: &View) -> Result<SqlNames, SqlError> {
     let state = session::session(view)?;
     let mut functions = BTreeSet::new();
     functions.extend(state.scalar_functions().keys().cloned());
@@ -158,13 +158,13 @@ impl SqlValues {
     /// order; none of other columns, nor values of more than 1,024 bytes.
     ///
     /// # Errors
-    /// [`QueryError::Store`] when a row cannot be read.
+    /// [`SqlError::Store`] when a row cannot be read.
     pub fn of_column(
         &self,
         column: &str,
         beginning: &str,
         most: usize,
-    ) -> Result<Vec<String>, QueryError> {
+    ) -> Result<Vec<String>, SqlError> {
         let columns = DocumentColumns::of(&self.view);
         let Some(column) = columns.named(column) else { return Ok(Vec::new()) };
         Ok(match column.source {
@@ -187,8 +187,8 @@ impl SqlValues {
     /// The first `most` names of snapshots that begin so.
     ///
     /// # Errors
-    /// [`QueryError::Store`] when a row cannot be read.
-    pub fn of_snapshots(&self, beginning: &str, most: usize) -> Result<Vec<String>, QueryError> {
+    /// [`SqlError::Store`] when a row cannot be read.
+    pub fn of_snapshots(&self, beginning: &str, most: usize) -> Result<Vec<String>, SqlError> {
         let snapshots = self.view.snapshots()?.into_iter().map(|record| record.name);
         Ok(first(snapshots.collect(), beginning, most))
     }
@@ -201,7 +201,7 @@ fn first(mut names: Vec<String>, beginning: &str, most: usize) -> Vec<String> {
     names
 }
 
-async fn tables(state: &SessionState) -> Result<Vec<SqlTableNames>, QueryError> {
+async fn tables(state: &SessionState) -> Result<Vec<SqlTableNames>, SqlError> {
     let options = &state.config_options().catalog;
     let catalogue = state.catalog_list().catalog(&options.default_catalog);
     let Some(schema) = catalogue.and_then(|it| it.schema(&options.default_schema)) else {
@@ -211,7 +211,7 @@ async fn tables(state: &SessionState) -> Result<Vec<SqlTableNames>, QueryError> 
     let mut tables = Vec::new();
     for name in schema.table_names().into_iter().collect::<BTreeSet<String>>() {
         let table: Option<Arc<dyn TableProvider>> =
-            schema.table(&name).await.map_err(QueryError::run)?;
+            schema.table(&name).await.map_err(SqlError::run)?;
         tables.extend(table.map(|table| SqlTableNames { name, columns: columns(table.schema()) }));
     }
     Ok(tables)

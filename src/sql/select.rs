@@ -5,7 +5,7 @@ use crate::sql::documents::filter::{ResolvedPredicate, StoredBlock};
 use crate::sql::documents::predicate::{Predicate, PredicateBuilder};
 use crate::sql::documents::schema::DocumentColumns;
 use crate::sql::engine::runtime;
-use crate::sql::error::QueryError;
+use crate::sql::error::SqlError;
 use crate::sql::syntax::faults::{shown, unknown_column, words};
 use crate::sql::syntax::parameters::SqlParameters;
 use crate::sql::syntax::{parser, size};
@@ -30,9 +30,9 @@ const QUEUE: usize = 2;
 /// documents, kept or not. It blocks; do not call it on a thread that drives an async runtime.
 ///
 /// # Errors
-/// [`QueryError::Where`] for an expression that cannot be used, with the columns there are;
-/// [`QueryError`] for what fails while it runs.
-pub fn select(view: &View, where_sql: Option<&str>) -> Result<RoaringTreemap, QueryError> {
+/// [`SqlError::Where`] for an expression that cannot be used, with the columns there are;
+/// [`SqlError`] for what fails while it runs.
+pub fn select(view: &View, where_sql: Option<&str>) -> Result<RoaringTreemap, SqlError> {
     match where_sql {
         Some(expression) => select_with(view, expression, &SqlParameters::default()),
         None => Ok((0..view.documents()).collect()),
@@ -44,7 +44,7 @@ pub(crate) fn select_with(
     view: &View,
     expression: &str,
     values: &SqlParameters,
-) -> Result<RoaringTreemap, QueryError> {
+) -> Result<RoaringTreemap, SqlError> {
     let expression = without_byte_order_mark(expression);
     let state = session::session(view)?;
     let plan = runtime::block_on(plan(view, &state, "id", (expression, expression), values))?;
@@ -64,7 +64,7 @@ pub(crate) fn select_with(
         .blocks(view.blocks())
         .into_par_iter()
         .map(|block| Ok((block, test.select(&StoredBlock::new(view, block))?)))
-        .collect::<Result<_, QueryError>>()?;
+        .collect::<Result<_, SqlError>>()?;
     let mut found = RoaringTreemap::new();
     for (block, slots) in blocks {
         let base = block * BLOCK_SIZE;
@@ -79,7 +79,7 @@ pub(crate) fn select_with(
 ///
 /// # Errors
 /// As [`select`].
-pub fn count(view: &View, where_sql: Option<&str>) -> Result<u64, QueryError> {
+pub fn count(view: &View, where_sql: Option<&str>) -> Result<u64, SqlError> {
     match where_sql {
         Some(expression) => count_with(view, expression, &SqlParameters::default()),
         None => Ok(view.documents()),
@@ -91,7 +91,7 @@ pub(crate) fn count_with(
     view: &View,
     expression: &str,
     values: &SqlParameters,
-) -> Result<u64, QueryError> {
+) -> Result<u64, SqlError> {
     let expression = without_byte_order_mark(expression);
     count_of(view, expression, expression, values)
 }
@@ -100,7 +100,7 @@ pub(crate) fn count_with(
 ///
 /// # Errors
 /// As [`select`].
-pub fn count_nulls(view: &View, expression: &str) -> Result<u64, QueryError> {
+pub fn count_nulls(view: &View, expression: &str) -> Result<u64, SqlError> {
     let expression = without_byte_order_mark(expression);
     // Line breaks: the expression may end in a comment.
     let condition = format!("(\n{expression}\n) IS NULL");
@@ -113,7 +113,7 @@ fn count_of(
     expression: &str,
     condition: &str,
     values: &SqlParameters,
-) -> Result<u64, QueryError> {
+) -> Result<u64, SqlError> {
     let state = session::session(view)?;
     let words = (expression, condition);
     let selection = runtime::block_on(plan(view, &state, "id", words, values))?;
@@ -144,7 +144,7 @@ pub(crate) async fn plan(
     what: &str,
     (expression, condition): (&str, &str),
     values: &SqlParameters,
-) -> Result<LogicalPlan, QueryError> {
+) -> Result<LogicalPlan, SqlError> {
     session::check_expression(expression)
         .map_err(|error| condition_error(view, expression, &error))?;
     // Line breaks: the expression may end in a comment.
@@ -152,7 +152,7 @@ pub(crate) async fn plan(
     let statement = parser::statement(&sql);
     let planned = match statement {
         Ok(statement) => {
-            nesting::check_statement(&statement)
+            size::check_statement(&statement)
                 .and_then(|()| values.check(&statement))
                 .map_err(|why| condition_error(view, expression, &DataFusionError::Plan(why)))?;
             let plan = state.statement_to_plan(statement).await;
@@ -163,11 +163,7 @@ pub(crate) async fn plan(
     planned.map_err(|error| condition_error(view, expression, &error))
 }
 
-pub(crate) fn condition_error(
-    view: &View,
-    expression: &str,
-    error: &DataFusionError,
-) -> QueryError {
+pub(crate) fn condition_error(view: &View, expression: &str, error: &DataFusionError) -> SqlError {
     let columns = DocumentColumns::of(view).names();
     let question = |name: &str| {
         did_you_mean(name, columns.split(", "))
@@ -187,7 +183,7 @@ pub(crate) fn condition_error(
         ),
         None => words(error),
     };
-    QueryError::Where { expression: shown(expression), why, columns }
+    SqlError::Where { expression: shown(expression), why, columns }
 }
 
 /// The predicate of a plan that is one scan whose filters the indexes answer; none for other plans.
@@ -209,7 +205,7 @@ pub(crate) fn for_each_batch(
     state: SessionState,
     plan: &LogicalPlan,
     mut each: impl FnMut(&RecordBatch),
-) -> Result<(), QueryError> {
+) -> Result<(), SqlError> {
     let (sender, receiver) = sync_channel(QUEUE);
     let work = async move { statement::run(state, plan, &sender).await };
     let all = || receiver.into_iter().for_each(|batch| each(&batch));

@@ -6,7 +6,7 @@
 use super::query::SqlQuery;
 use crate::sql::documents::table::DocumentsTable;
 use crate::sql::engine::build::{BatchLimits, engine, runtime};
-use crate::sql::error::QueryError;
+use crate::sql::error::SqlError;
 use crate::sql::functions::files;
 use crate::sql::functions::files::FileTable;
 use crate::sql::syntax::faults::shown;
@@ -39,34 +39,34 @@ pub(crate) fn value_limit(state: &SessionState) -> usize {
 }
 
 /// A session with the tables of `view`, within the memory that the view was opened with. It reads no file.
-pub(crate) fn session(view: &View) -> Result<SessionState, QueryError> {
+pub(crate) fn session(view: &View) -> Result<SessionState, SqlError> {
     session_with(view, &SqlQuery::default())
 }
 
 /// A session with the tables of `view`, and the snapshot and files that `query` names.
-pub(crate) fn session_with(view: &View, query: &SqlQuery) -> Result<SessionState, QueryError> {
+pub(crate) fn session_with(view: &View, query: &SqlQuery) -> Result<SessionState, SqlError> {
     let mut state = engine(view)?.as_ref().clone();
     state.config_mut().set_extension(Arc::new(StatementRuntime(runtime(view)?)));
     // The engine numbers the names that it makes up; every statement begins at one.
     *state.execution_props_mut() = ExecutionProps::new();
     state.mark_start_execution();
-    outside::register(&mut state, view, query);
+    files::register(&mut state, view, query);
     let tables = MemorySchemaProvider::new();
     let documents = match &query.snapshot {
         None => DocumentsTable::new(view),
         Some(snapshot) => DocumentsTable::kept_in(view, snapshot)?,
     };
     let register = |name: &str, table: Arc<dyn TableProvider>| {
-        tables.register_table(name.to_owned(), table).map_err(QueryError::run)
+        tables.register_table(name.to_owned(), table).map_err(SqlError::run)
     };
     register("documents", Arc::new(documents))?;
-    for table in small_tables::all(view) {
+    for table in system::all(view) {
         register(table.name(), Arc::new(table))?;
     }
     let names = &state.config_options().catalog;
     let (catalogue, all) = (MemoryCatalogProvider::new(), MemoryCatalogProviderList::new());
     let schema = catalogue.register_schema(&names.default_schema, Arc::new(tables));
-    schema.map_err(QueryError::run)?;
+    schema.map_err(SqlError::run)?;
     all.register_catalog(names.default_catalog.clone(), Arc::new(catalogue));
     state.register_catalog_list(Arc::new(all));
     Ok(state)
@@ -102,33 +102,33 @@ pub(crate) async fn plan(
     state: &SessionState,
     statement: Statement,
     query: &SqlQuery,
-) -> Result<LogicalPlan, QueryError> {
+) -> Result<LogicalPlan, SqlError> {
     let sql = query.text.as_str();
-    let fault = |error: DataFusionError| QueryError::planned(sql, error);
-    let too_much = |why| QueryError::Statement { statement: shown(sql), why };
-    nesting::check_statement(&statement).map_err(too_much)?;
+    let fault = |error: DataFusionError| SqlError::planned(sql, error);
+    let too_much = |why| SqlError::Statement { statement: shown(sql), why };
+    size::check_statement(&statement).map_err(too_much)?;
     query.parameters.check(&statement).map_err(too_much)?;
     let plan = state.statement_to_plan(statement).await.map_err(fault)?;
     let plan = query.parameters.bind(plan).map_err(fault)?;
     // A query may still hold `SELECT .. INTO` or `WITH x AS (INSERT ..)`.
     let readers =
         SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
-    readers.verify_plan(&plan).map_err(|_| QueryError::NotAQuery { statement: shown(sql) })?;
+    readers.verify_plan(&plan).map_err(|_| SqlError::NotAQuery { statement: shown(sql) })?;
     state.optimize(&plan).map_err(fault)
 }
 
 /// Reads one SELECT, WITH, EXPLAIN, DESCRIBE or SHOW; anything else is refused.
-pub(crate) fn parse(sql: &str) -> Result<StatementKind, QueryError> {
-    let fault = |error: DataFusionError| QueryError::statement(sql, &error);
-    let too_much = |why| QueryError::Statement { statement: shown(sql), why };
-    nesting::check_text(sql).map_err(too_much)?;
+pub(crate) fn parse(sql: &str) -> Result<StatementKind, SqlError> {
+    let fault = |error: DataFusionError| SqlError::statement(sql, &error);
+    let too_much = |why| SqlError::Statement { statement: shown(sql), why };
+    size::check_text(sql).map_err(too_much)?;
     let mut statements =
         parser::parser(sql).and_then(|mut it| it.parse_statements()).map_err(fault)?;
     let asked = match (statements.pop_front(), statements.is_empty()) {
         (Some(statement), true) => asked(statement),
         _ => None,
     };
-    asked.ok_or_else(|| QueryError::NotAQuery { statement: shown(sql) })
+    asked.ok_or_else(|| SqlError::NotAQuery { statement: shown(sql) })
 }
 
 fn asked(statement: Statement) -> Option<StatementKind> {
@@ -159,7 +159,7 @@ fn reads_only(statement: &Statement) -> bool {
 
 /// Checks that `text` is one expression and nothing after it, so that we can put it into a statement.
 pub(crate) fn check_expression(text: &str) -> Result<(), DataFusionError> {
-    nesting::check_text(text).map_err(DataFusionError::Plan)?;
+    size::check_text(text).map_err(DataFusionError::Plan)?;
     let parsed = parser::parser(text)?.parse_into_expr()?;
     match parsed.alias {
         None => Ok(()),

@@ -7,7 +7,7 @@ use super::session::StatementKind;
 use super::{catalogue, session};
 use crate::sql::engine::runtime;
 use crate::sql::engine::stop::stopped_by;
-use crate::sql::error::QueryError;
+use crate::sql::error::SqlError;
 use crate::sql::functions::registry;
 use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
@@ -55,7 +55,7 @@ impl SqlRows {
 }
 
 impl Iterator for SqlRows {
-    type Item = Result<RecordBatch, QueryError>;
+    type Item = Result<RecordBatch, SqlError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         match next(self.batches.as_ref()?, &self.interrupt) {
@@ -71,7 +71,7 @@ impl Iterator for SqlRows {
 }
 
 /// The next thing that the thread sends; none when nothing more comes.
-fn next<T>(from: &Receiver<T>, interrupt: &Interrupt) -> Result<Option<T>, QueryError> {
+fn next<T>(from: &Receiver<T>, interrupt: &Interrupt) -> Result<Option<T>, SqlError> {
     loop {
         match from.recv_timeout(TICK) {
             Ok(sent) => return Ok(Some(sent)),
@@ -110,10 +110,10 @@ impl std::fmt::Debug for SqlRows {
 /// part of it is at.
 ///
 /// # Errors
-/// [`QueryError`]: a statement that is not a query or cannot be planned; [`QueryError::Interrupted`];
-/// [`QueryError::Store`] for a snapshot that there is not, with those that there are. What fails while it runs comes as
+/// [`SqlError`]: a statement that is not a query or cannot be planned; [`SqlError::Interrupted`];
+/// [`SqlError::Store`] for a snapshot that there is not, with those that there are. What fails while it runs comes as
 /// a row would.
-pub fn sql(view: &View, query: impl Into<SqlQuery>) -> Result<SqlRows, QueryError> {
+pub fn sql(view: &View, query: impl Into<SqlQuery>) -> Result<SqlRows, SqlError> {
     let (view, query) = (view.clone(), query.into());
     let interrupt = query.interrupt.clone();
     let (columns, schema) = sync_channel(1);
@@ -122,7 +122,7 @@ pub fn sql(view: &View, query: impl Into<SqlQuery>) -> Result<SqlRows, QueryErro
         let statement = match session::parse(&query.text)? {
             StatementKind::Rows(statement) => statement,
             StatementKind::Tables => return one(catalogue::tables()?, &columns, &sender),
-            StatementKind::Functions => return one(functions::table(&view)?, &columns, &sender),
+            StatementKind::Functions => return one(registry::table(&view)?, &columns, &sender),
             StatementKind::Columns(table) => {
                 return one(catalogue::columns(&view, &table)?, &columns, &sender);
             }
@@ -141,7 +141,7 @@ pub fn sql(view: &View, query: impl Into<SqlQuery>) -> Result<SqlRows, QueryErro
             Ok(SqlRows { schema, batches: Some(batches), driver: Some(driver), interrupt })
         }
         // The thread ended before it sent columns: its error says why.
-        None => Err(runtime::join(driver).err().unwrap_or(QueryError::Panicked)),
+        None => Err(runtime::join(driver).err().unwrap_or(SqlError::Panicked)),
     }
 }
 
@@ -150,7 +150,7 @@ fn one(
     batch: RecordBatch,
     columns: &SyncSender<SchemaRef>,
     to: &SyncSender<RecordBatch>,
-) -> Result<(), QueryError> {
+) -> Result<(), SqlError> {
     if columns.send(batch.schema()).is_ok() {
         let _ = to.send(batch);
     }
@@ -162,7 +162,7 @@ pub(crate) async fn run(
     state: SessionState,
     plan: &LogicalPlan,
     to: &SyncSender<RecordBatch>,
-) -> Result<(), QueryError> {
+) -> Result<(), SqlError> {
     let (_, streams) = start(state, plan, &Interrupt::default()).await?;
     give(streams, to).await
 }
@@ -172,20 +172,20 @@ async fn start(
     mut state: SessionState,
     plan: &LogicalPlan,
     interrupt: &Interrupt,
-) -> Result<(SchemaRef, Vec<SendableRecordBatchStream>), QueryError> {
+) -> Result<(SchemaRef, Vec<SendableRecordBatchStream>), SqlError> {
     session::size_batches(&mut state, plan);
     let physical =
-        state.query_planner().create_physical_plan(plan, &state).await.map_err(QueryError::run)?;
-    let physical = metered(physical, session::value_limit(&state)).map_err(QueryError::run)?;
-    let physical = stopped_by(physical, interrupt).map_err(QueryError::run)?;
+        state.query_planner().create_physical_plan(plan, &state).await.map_err(SqlError::run)?;
+    let physical = metered(physical, session::value_limit(&state)).map_err(SqlError::run)?;
+    let physical = stopped_by(physical, interrupt).map_err(SqlError::run)?;
     let schema = physical.schema();
     let context = Arc::new(session::context(&state));
     // Partitions of a scan are runs of ids: reading one after the other keeps the order. Where rows are dealt out by
     // hash there is no order to keep, and all partitions must be read together.
     let streams = if has_hash_partitioning(&physical) {
-        vec![execute_stream(physical, context).map_err(QueryError::run)?]
+        vec![execute_stream(physical, context).map_err(SqlError::run)?]
     } else {
-        execute_stream_partitioned(physical, context).map_err(QueryError::run)?
+        execute_stream_partitioned(physical, context).map_err(SqlError::run)?
     };
     Ok((schema, streams))
 }
@@ -193,10 +193,10 @@ async fn start(
 async fn give(
     streams: Vec<SendableRecordBatchStream>,
     to: &SyncSender<RecordBatch>,
-) -> Result<(), QueryError> {
+) -> Result<(), SqlError> {
     for mut stream in streams {
         while let Some(batch) = stream.next().await {
-            let batch = batch.map_err(QueryError::run)?;
+            let batch = batch.map_err(SqlError::run)?;
             if batch.num_rows() > 0 && to.send(batch).is_err() {
                 return Ok(());
             }

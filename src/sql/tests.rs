@@ -284,7 +284,7 @@ fn expressions_that_are_none_are_refused_with_the_columns() {
     for expression in bad {
         let error = count(&view, Some(expression)).unwrap_err();
         assert!(
-            matches!(&error, QueryError::Where { expression: shown, columns, .. } if shown == expression && columns.contains("cluster_size")),
+            matches!(&error, SqlError::Where { expression: shown, columns, .. } if shown == expression && columns.contains("cluster_size")),
             "{error}"
         );
     }
@@ -308,11 +308,11 @@ fn only_reading_statements_run() {
     ];
     for statement in bad {
         let error = sql(&view, statement).unwrap_err();
-        assert!(matches!(error, QueryError::NotAQuery { .. }), "{statement}: {error}");
+        assert!(matches!(error, SqlError::NotAQuery { .. }), "{statement}: {error}");
     }
     for statement in ["SELECT absent FROM documents", "SELECT * FROM '/etc/passwd'", "SELEC 1"] {
         let error = sql(&view, statement).unwrap_err();
-        assert!(matches!(error, QueryError::Statement { .. }), "{statement}: {error}");
+        assert!(matches!(error, SqlError::Statement { .. }), "{statement}: {error}");
     }
 }
 
@@ -408,7 +408,7 @@ fn an_output_that_refuses_ends_a_query_with_its_own_error() {
     let mut out = Refusing(0);
     let rows = sql(&view, "SELECT id FROM documents").unwrap();
     let stopped = Printer::new(PrintFormat::Csv, &mut out).rows(rows);
-    assert!(matches!(stopped, Err(QueryError::Write(_))));
+    assert!(matches!(stopped, Err(SqlError::Write(_))));
     assert_eq!(out.0, 1);
 }
 
@@ -459,7 +459,7 @@ fn rows_of_several_blocks_come_in_the_order_of_their_ids() {
 fn the_engine_is_made_once_for_a_moment() {
     let (_directory, view) = small();
     assert_eq!(csv(&view, "SELECT count(*) AS n FROM documents").lines().count(), 2);
-    let engine = || view.cached::<SessionState, QueryError>(|| panic!("made again"));
+    let engine = || view.cached::<SessionState, SqlError>(|| panic!("made again"));
     let made = engine().unwrap();
     count(&view, Some("upper(text) = 'X'")).unwrap();
     assert!(std::sync::Arc::ptr_eq(&made, &engine().unwrap()));

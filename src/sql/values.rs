@@ -3,7 +3,7 @@
 use super::select::{for_each_batch, plan};
 use super::session;
 use crate::sql::engine::runtime;
-use crate::sql::error::QueryError;
+use crate::sql::error::SqlError;
 use crate::sql::syntax::parameters::SqlParameters;
 use arrow::array::AsArray;
 use arrow::datatypes::{Float64Type, UInt64Type};
@@ -19,7 +19,7 @@ pub fn number_values(
     view: &View,
     expression: &str,
     mut each: impl FnMut(u64, Option<f64>),
-) -> Result<(), QueryError> {
+) -> Result<(), SqlError> {
     values(view, expression, "DOUBLE", |batch| {
         let [ids, values] = batch.columns() else { return };
         let (Some(ids), Some(values)) =
@@ -42,7 +42,7 @@ pub fn text_values(
     view: &View,
     expression: &str,
     mut each: impl FnMut(u64, Option<&str>),
-) -> Result<(), QueryError> {
+) -> Result<(), SqlError> {
     values(view, expression, "VARCHAR", |batch| {
         let [ids, values] = batch.columns() else { return };
         let Some(ids) = ids.as_primitive_opt::<UInt64Type>() else { return };
@@ -59,7 +59,7 @@ fn values(
     expression: &str,
     kind: &str,
     each: impl FnMut(&RecordBatch),
-) -> Result<(), QueryError> {
+) -> Result<(), SqlError> {
     let state = session::session(view)?;
     // Line breaks: the expression may end in a comment.
     let what = format!("id, TRY_CAST((\n{expression}\n) AS {kind})");

@@ -20,7 +20,7 @@ impl Corpus {
     ///
     /// # Errors
     /// [`Error`] for a file or record that cannot be read;
-    /// [`QueryError`](crate::sql::QueryError) when rows cannot be read.
+    /// [`SqlError`](crate::sql::SqlError) when rows cannot be read.
     pub fn check_contamination(
         &self,
         paths: &[String],

@@ -4,7 +4,7 @@ use crate::cli::columns::eighths;
 use crate::cli::output::{Output, Paint};
 use corpusdb::inspect::{
     ClosePair, DiffPart, DocumentDuplicates, DuplicatesMatrix, DuplicatesSummary, GroupLoss,
-    LargeCluster, RemovedCount, Similarities, SimilarityBin, SourceLoss,
+    GroupPair, LargeCluster, LossShare, RemovedCount, Similarities, SimilarityBin, SourceLoss,
 };
 use corpusdb::show::{count, number, percent, percent_of, share, size};
 use corpusdb::sql::DuplicatePair;
@@ -105,11 +105,11 @@ pub(super) fn print_summary(answer: &SummaryAnswer, out: &mut Output) {
 /// What duplicates take from the groups, most first.
 fn print_groups(found: &DuplicatesSummary, all: bool, out: &mut Output) {
     let mut groups: Vec<&SourceLoss> = found.sources.iter().collect();
-    groups.sort_by_key(|group| Reverse(group.removed));
+    groups.sort_by_key(|group| Reverse(group.loss.removed));
     let own = if all || groups.len() <= GROUPS + 1 { groups.len() } else { GROUPS };
     let (own, more) = groups.split_at(own);
     let row = |name: String, groups: &[&SourceLoss]| {
-        let sum = |of: fn(&SourceLoss) -> u64| groups.iter().map(|group| of(group)).sum::<u64>();
+        let sum = |of: fn(&LossShare) -> u64| groups.iter().map(|it| of(&it.loss)).sum::<u64>();
         let (removed, documents) = (sum(|of| of.removed), sum(|of| of.documents));
         let (removed_bytes, bytes) = (sum(|of| of.removed_bytes), sum(|of| of.bytes));
         vec![
@@ -189,8 +189,8 @@ pub(super) fn print_matrix(found: &DuplicatesMatrix, out: &mut Output) {
     let mut head = vec![by, "documents".to_owned(), "removed".to_owned(), "share".to_owned()];
     head.extend(heads(found, out));
     out.wide_table(&head, &lines(found), 1, COUNTS);
-    let kept = || found.groups.iter().filter(|group| group.removed == 0);
-    let documents: u64 = kept().map(|group| group.documents).sum();
+    let kept = || found.groups.iter().filter(|group| group.loss.removed == 0);
+    let documents: u64 = kept().map(|group| group.loss.documents).sum();
     if documents > 0 {
         out.line(format!(
             "  {} more with {} documents have no duplicates",
@@ -220,15 +220,18 @@ fn lines(found: &DuplicatesMatrix) -> Vec<Vec<String>> {
     let cells: BTreeMap<_, _> =
         found.cells.iter().map(|cell| ((&cell.group, &cell.witness_group), cell)).collect();
     let line = |group: &GroupLoss| {
-        let counts = [number(group.documents), number(group.removed), percent(group.share)];
+        let LossShare { documents, removed, share, .. } = group.loss;
+        let counts = [number(documents), number(removed), percent(share)];
         let cell = |witness| match cells.get(&(&group.group, witness)) {
-            Some(cell) => format!("{} {}", number(cell.documents), percent(cell.share)),
+            Some(GroupPair { removed, .. }) => {
+                format!("{} {}", number(removed.documents), percent(removed.share))
+            }
             None => ".".to_owned(),
         };
         let cells = found.witness_groups.iter().map(cell);
         std::iter::once(label(&group.group)).chain(counts).chain(cells).collect()
     };
-    found.groups.iter().filter(|group| group.removed > 0).map(line).collect()
+    found.groups.iter().filter(|group| group.loss.removed > 0).map(line).collect()
 }
 
 fn label(group: &[Option<String>]) -> String {

@@ -6,7 +6,7 @@ use crate::cli::verb::{
 };
 use corpusdb::inspect::{
     ChangedDocument, DocumentCounts, LossCounts, SnapshotChanges, SnapshotDetails, SnapshotDiff,
-    SnapshotMoment,
+    SnapshotInfo,
 };
 use corpusdb::show::{number, size};
 use corpusdb::store::SnapshotRecord;
@@ -166,8 +166,8 @@ pub(super) enum SnapshotDiffAnswer {
 /// The totals: the first of several lines of JSON.
 #[derive(Serialize)]
 struct ChangesInAll<'a> {
-    earlier: &'a SnapshotMoment,
-    later: &'a SnapshotMoment,
+    earlier: &'a SnapshotInfo,
+    later: &'a SnapshotInfo,
     by: &'a str,
     #[serde(flatten)]
     all: &'a SnapshotChanges,
@@ -248,7 +248,7 @@ impl Report for SnapshotDiffAnswer {
 
     fn print(&self, out: &mut Output) {
         let Self::Counted(found) = self else { return };
-        let moment = |of: &SnapshotMoment| format!("{} (commit {})", of.name, of.commit);
+        let moment = |of: &SnapshotInfo| format!("{} (commit {})", of.name, of.commit);
         out.line(format!("{} to {}", moment(&found.earlier), moment(&found.later)));
         out.line(format!(
             "kept: {} - {} removed + {} kept again + {} added = {}",

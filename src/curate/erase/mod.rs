@@ -49,7 +49,7 @@ use super::commits::CommitLoop;
 use super::remove::{RemovalRequest, lift, remove};
 use crate::corpus::Corpus;
 use crate::decide::{BlockReach, LoadedTokenizer};
-use crate::sql::QueryError;
+use crate::sql::SqlError;
 use model::{Context, DocId, Error, Standing, key_identity};
 use roaring::RoaringTreemap;
 use serde::Serialize;
@@ -193,7 +193,7 @@ impl Corpus {
     /// none left and is not an error.
     ///
     /// # Errors
-    /// [`QueryError`](crate::sql::QueryError) for a key that no document has or had;
+    /// [`SqlError`](crate::sql::SqlError) for a key that no document has or had;
     /// [`StoreError`](crate::store::StoreError) when rows cannot be read.
     pub fn keys_to_purge<'k>(
         &self,
@@ -204,7 +204,7 @@ impl Corpus {
             let documents = self.find_key(key)?;
             let purged = self.purged_under(key)?;
             if documents.is_empty() && purged.is_empty() {
-                return Err(QueryError::NoKey { key: key.to_owned() }.into());
+                return Err(SqlError::NoKey { key: key.to_owned() }.into());
             }
             found.documents.extend(documents.iter().map(|DocId(document)| *document));
             found.purged_before += purged.len();

@@ -14,10 +14,11 @@ mod tally;
 mod texts;
 
 use crate::corpus::Corpus;
+use crate::inspect::InspectError;
 use crate::inspect::duplicates::{
     DedupSweep, SimilarityQuartiles, SweepLine, SweepOptions, SweepRemovals,
 };
-use crate::sql::{DocumentFilter, QueryError};
+use crate::sql::DocumentFilter;
 use buckets::SizeSweep;
 use model::{Context, DedupMode, Error, ErrorKind, Hint, Policy, show};
 use store::{View, check_keep_order};
@@ -66,7 +67,7 @@ fn sweep_dedup(
     context: &Context<'_>,
 ) -> Result<DedupSweep, Error> {
     if let Some((asked, stored)) = view.policy().fixed_against(base) {
-        return Err(QueryError::Fixed { asked, stored }.into());
+        return Err(InspectError::Fixed { asked, stored }.into());
     }
     check_keep_order(&base.keep, view.fields())?;
     let sizes = policies(base, options)?;

@@ -112,8 +112,8 @@ fn reported(view: &View, mut cluster: LargeCluster, texts: bool) -> Result<Repor
 fn matrix(pairs: &[SourcePair], stored: &[(&str, u64)], most: usize) -> SourceMatrix {
     let mut sizes: BTreeMap<&str, u64> = BTreeMap::new();
     for pair in pairs {
-        *sizes.entry(&pair.source).or_default() += pair.documents;
-        *sizes.entry(&pair.witness_source).or_default() += pair.documents;
+        *sizes.entry(&pair.source).or_default() += pair.removed.documents;
+        *sizes.entry(&pair.witness_source).or_default() += pair.removed.documents;
     }
     let mut order: Vec<(Reverse<u64>, &str)> =
         sizes.into_iter().map(|(source, size)| (Reverse(size), source)).collect();
@@ -133,7 +133,7 @@ fn matrix(pairs: &[SourcePair], stored: &[(&str, u64)], most: usize) -> SourceMa
         let cell = place(&pair.source).zip(place(&pair.witness_source));
         let cell = cell.and_then(|(row, column)| removed.get_mut(row)?.get_mut(column));
         if let Some(sum) = cell {
-            *sum += pair.documents;
+            *sum += pair.removed.documents;
         }
     }
     SourceMatrix {
@@ -147,17 +147,14 @@ fn matrix(pairs: &[SourcePair], stored: &[(&str, u64)], most: usize) -> SourceMa
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::inspect::PairShare;
 
     #[test]
     fn sources_beyond_the_largest_share_a_row_and_a_column() {
         let pair = |source: &str, witness: &str, documents| SourcePair {
             source: source.to_owned(),
             witness_source: witness.to_owned(),
-            documents,
-            exact: 0,
-            bytes: 0,
-            share: 0.0,
-            share_bytes: 0.0,
+            removed: PairShare { documents, exact: 0, bytes: 0, share: 0.0, share_bytes: 0.0 },
         };
         let pairs = [pair("a", "b", 10), pair("b", "b", 4), pair("c", "a", 2), pair("d", "c", 1)];
         let losses = [("a", 50), ("b", 40), ("c", 30), ("d", 20), ("e", 9)];

@@ -9,11 +9,12 @@ use super::plan::{PlanReport, plan};
 use super::samples::{SampledDocument, samples};
 use super::sizes::{CardSizes, CardSpreads, Provenance, provenance, spreads};
 use crate::corpus::{Corpora, Corpus};
+use crate::inspect::InspectError;
 use crate::inspect::{
     self, Domains, LengthStats, LossStats, RejectStats, SnapshotInfo, SourceLanguageCounts,
     Timeline,
 };
-use crate::sql::{DocumentFilter, QueryError};
+use crate::sql::{DocumentFilter, SqlError};
 use model::{Context, Error, Interrupt};
 use serde::Serialize;
 use store::View;
@@ -93,7 +94,7 @@ impl Corpus {
     ///
     /// # Errors
     /// [`EpochError`](crate::epoch::EpochError) for a plan that there is not, or that does not fit the corpus any more;
-    /// [`QueryError`](crate::sql::QueryError) when rows cannot be read, or after the stop.
+    /// [`InspectError`](crate::sql::InspectError) when rows cannot be read, or after the stop.
     pub fn report(
         &self,
         options: &ReportOptions,
@@ -107,7 +108,7 @@ impl Corpus {
     /// What dedup took away, as [`Corpus::report`] tells it: the same part alone.
     ///
     /// # Errors
-    /// [`QueryError`](crate::sql::QueryError) for sources by the thousand that have duplicates of each other, or
+    /// [`InspectError`](crate::sql::InspectError) for sources by the thousand that have duplicates of each other, or
     /// when rows cannot be read.
     pub fn report_duplicates(&self, options: &ReportOptions) -> Result<DuplicatesReport, Error> {
         duplicates(self.view(), options)
@@ -137,7 +138,7 @@ pub(crate) fn report(
     let mut omitted = Vec::new();
     let duplicates = match duplicates(view, options) {
         Ok(found) => Some(found),
-        Err(error) if matches!(error.origin(), Some(QueryError::TooManyPairs { .. })) => {
+        Err(error) if matches!(error.origin(), Some(InspectError::TooManyPairs { .. })) => {
             omitted.push(OmittedPart { part: "duplicates", why: error.to_string() });
             None
         }
@@ -158,7 +159,7 @@ pub(crate) fn report(
     };
     let contamination = match contaminated(view) {
         Ok(found) => found,
-        Err(error) if matches!(error.origin(), Some(QueryError::Suites { .. })) => {
+        Err(error) if matches!(error.origin(), Some(SqlError::Suites { .. })) => {
             omitted.push(OmittedPart { part: "contamination", why: error.to_string() });
             ContaminationReport::default()
         }

@@ -1,6 +1,6 @@
 //! Keeps the largest items of a list, and the sum of the others.
 
-use crate::inspect::{DocumentCounts, GroupStats, LicenceCount, LossStats, RejectStats};
+use crate::inspect::{GroupStats, LicenceCount, LossStats, RejectStats};
 use serde::Serialize;
 
 /// The largest of some things, largest first, and the sum of the others.
@@ -39,14 +39,6 @@ pub(super) fn largest<T: Summable>(mut all: Vec<T>, most: usize) -> Largest<T> {
     Largest { shown: all, others, left_out }
 }
 
-pub(super) fn add_counts(sum: &mut DocumentCounts, other: &DocumentCounts) {
-    sum.documents += other.documents;
-    sum.bytes += other.bytes;
-    for (name, tokens) in &other.tokens {
-        *sum.tokens.entry(name.clone()).or_default() += tokens;
-    }
-}
-
 impl Summable for GroupStats {
     fn size(&self) -> u64 {
         self.all.documents
@@ -57,8 +49,8 @@ impl Summable for GroupStats {
     }
 
     fn add(&mut self, other: &Self) {
-        add_counts(&mut self.all, &other.all);
-        add_counts(&mut self.kept, &other.kept);
+        self.all.add(&other.all);
+        self.kept.add(&other.kept);
     }
 }
 

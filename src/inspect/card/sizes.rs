@@ -1,7 +1,7 @@
 //! The part of a report about sizes: of the corpus or of the documents of a plan, with their groups, dates and
 //! licences, and the spread of the corpus's numbers.
 
-use super::largest::{Largest, Summable, add_counts, largest};
+use super::largest::{Largest, Summable, largest};
 use crate::inspect::{
     self, ColumnStats, DateRange, DocumentCounts, GroupStats, LicenceCount, SourceLanguageCounts,
     SourceSpread,
@@ -42,8 +42,8 @@ impl CardSizes {
         let mut is_by_source_alone = false;
         let mut groups: BTreeMap<(String, Option<String>), GroupStats> = BTreeMap::new();
         for counts in counted {
-            add_counts(&mut all, &counts.all);
-            add_counts(&mut kept, &counts.kept);
+            all.add(&counts.all);
+            kept.add(&counts.kept);
             is_by_source_alone |= counts.is_by_source_alone;
             for group in counts.groups {
                 let name = (group.source.clone(), group.language.clone());

@@ -1,7 +1,7 @@
 //! Checks texts that are not stored against the suites of a corpus.
 
+use crate::inspect::InspectError;
 use crate::sql::ItemEvidence;
-use crate::sql::QueryError;
 use crate::sql::{EvidenceSubject, WeightedSuite};
 use model::SuiteId;
 use serde::Serialize;
@@ -47,7 +47,7 @@ impl<'v> TextCheck<'v> {
         view: &'v View,
         seeds: SeedIndex,
         rule: ContaminationRule,
-    ) -> Result<Self, QueryError> {
+    ) -> Result<Self, InspectError> {
         let kept = view.kept()?;
         let mut held = 0;
         let mut suites = Vec::new();
@@ -61,11 +61,15 @@ impl<'v> TextCheck<'v> {
     }
 
     /// The evidence of one text.
-    pub(crate) fn text(&mut self, name: &str, text: &str) -> Result<CheckedText, QueryError> {
+    pub(crate) fn text(&mut self, name: &str, text: &str) -> Result<CheckedText, InspectError> {
         let mut evidence = Vec::new();
         for (of, found) in self.seeds.scan(text, None, &mut self.scratch) {
             if let Some((_, weighed)) = self.suites.iter_mut().find(|(suite, _)| *suite == of) {
-                evidence.extend(weighed.told(EvidenceSubject::Text(text), &found, &self.rule)?);
+                evidence.extend(weighed.item_evidence(
+                    EvidenceSubject::Text(text),
+                    &found,
+                    &self.rule,
+                )?);
             }
         }
         evidence.iter_mut().for_each(|one: &mut ItemEvidence| one.quote(text));

@@ -1,6 +1,6 @@
 //! The report on contamination: suites, and how much of each is in a corpus.
 
-use crate::sql::QueryError;
+use crate::inspect::InspectError;
 use crate::sql::{EvidenceSubject, WeightedSuite};
 use crate::sql::{ItemEvidence, Worst};
 use model::{DocId, SuiteVerdict, hexadecimal};
@@ -84,7 +84,7 @@ pub struct SourceCount {
 }
 
 /// The suites of a corpus, by name.
-pub(crate) fn suites(view: &View) -> Result<Vec<SuiteSummary>, QueryError> {
+pub(crate) fn suites(view: &View) -> Result<Vec<SuiteSummary>, InspectError> {
     let mut found: Vec<SuiteSummary> =
         view.suites()?.iter().map(|(_, record)| summary(view, record)).collect();
     found.sort_unstable_by(|a, b| a.suite.cmp(&b.suite));
@@ -113,7 +113,7 @@ pub(crate) fn contamination(
     only: Option<&str>,
     rule: &ContaminationRule,
     limit: usize,
-) -> Result<Vec<SuiteContamination>, QueryError> {
+) -> Result<Vec<SuiteContamination>, InspectError> {
     let names = match only {
         Some(name) => vec![name.to_owned()],
         None => suites(view)?.into_iter().map(|summary| summary.suite).collect(),
@@ -128,7 +128,7 @@ fn of_suite(
     rule: &ContaminationRule,
     limit: usize,
     kept: &RoaringTreemap,
-) -> Result<SuiteContamination, QueryError> {
+) -> Result<SuiteContamination, InspectError> {
     let (suite, record) = view.expect_suite(name)?;
     let mut weighed = WeightedSuite::among(view, (suite, &record), rule, kept)?;
     let (mut items, mut weak) = (BTreeSet::new(), BTreeSet::new());
@@ -138,7 +138,7 @@ fn of_suite(
     for row in view.all_sightings(suite)? {
         let (document, found) = row?;
         sighted += 1;
-        for evidence in weighed.told(EvidenceSubject::Document(document), &found, rule)? {
+        for evidence in weighed.item_evidence(EvidenceSubject::Document(document), &found, rule)? {
             if evidence.contaminated {
                 tainted.insert(document.0);
             }
@@ -180,7 +180,7 @@ impl VerdictCounts {
         view: &View,
         document: DocId,
         evidence: &ItemEvidence,
-    ) -> Result<(), QueryError> {
+    ) -> Result<(), InspectError> {
         if let Some(verdict) = evidence.verdict.filter(|_| evidence.is_enough) {
             let text = view.expect_header(document)?.raw;
             self.0.insert((text, evidence.number), verdict == SuiteVerdict::Accepted.name());
@@ -194,7 +194,7 @@ impl VerdictCounts {
     }
 }
 
-fn sources(view: &View, documents: &RoaringTreemap) -> Result<Vec<SourceCount>, QueryError> {
+fn sources(view: &View, documents: &RoaringTreemap) -> Result<Vec<SourceCount>, InspectError> {
     let mut found = Vec::new();
     for (source, record) in view.sources() {
         let of =

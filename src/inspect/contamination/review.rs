@@ -1,7 +1,7 @@
 //! Pairs of an item and a document, side by side, for a reviewer who judges whether they are the same.
 
+use crate::inspect::InspectError;
 use crate::sql::ItemEvidence;
-use crate::sql::QueryError;
 use crate::sql::{EvidenceSubject, WeightedSuite};
 use model::{ByteSpan, DocId, Normaliser, SuiteId, SuiteItem};
 use roaring::RoaringTreemap;
@@ -113,7 +113,10 @@ struct ReviewCandidate {
 }
 
 /// The pairs of kept documents that a rule holds for, worst first, each item and text once.
-pub(crate) fn review(view: &View, options: &ReviewOptions) -> Result<Vec<ReviewPair>, QueryError> {
+pub(crate) fn review(
+    view: &View,
+    options: &ReviewOptions,
+) -> Result<Vec<ReviewPair>, InspectError> {
     let mut suites = Vec::new();
     match &options.suite {
         Some(name) => suites.push(view.expect_suite(name)?),
@@ -134,14 +137,17 @@ fn candidates(
     weighed: &mut WeightedSuite<'_>,
     (options, kept): (&ReviewOptions, &RoaringTreemap),
     found: &mut Vec<ReviewCandidate>,
-) -> Result<(), QueryError> {
+) -> Result<(), InspectError> {
     for row in view.all_sightings(weighed.suite)? {
         let (document, sightings) = row?;
         if !kept.contains(document.0) {
             continue;
         }
-        let evidence =
-            weighed.told(EvidenceSubject::Document(document), &sightings, &options.rule)?;
+        let evidence = weighed.item_evidence(
+            EvidenceSubject::Document(document),
+            &sightings,
+            &options.rule,
+        )?;
         let is_shown =
             |one: &&ItemEvidence| one.is_enough && (options.judged || one.verdict.is_none());
         let mut text = None;
@@ -201,7 +207,7 @@ fn drawn(seed: u64, (suite, item): (&[u8; 32], u32), text: &[u8; 16]) -> [u64; 3
     [u64::from_le_bytes(first), 0, 0]
 }
 
-fn pair(view: &View, candidate: &ReviewCandidate) -> Result<ReviewPair, QueryError> {
+fn pair(view: &View, candidate: &ReviewCandidate) -> Result<ReviewPair, InspectError> {
     let ReviewCandidate { document, suite, normaliser, evidence, .. } = candidate;
     let (text, header) = (view.text(*document)?, view.expect_header(*document)?);
     let item = view.suite_item(*suite, candidate.item)?.unwrap_or_default();

@@ -1,7 +1,7 @@
 //! Finds why a document is blocked: the removed documents that keep it out, and by which match.
 
 use super::candidates;
-use crate::sql::QueryError;
+use crate::inspect::InspectError;
 use model::DocId;
 use serde::Serialize;
 use store::{BlockKind, DocumentRecord, View};
@@ -30,7 +30,7 @@ pub(in crate::inspect) fn blockers(
     view: &View,
     document: DocId,
     header: &DocumentRecord,
-) -> Result<Vec<DocumentBlocker>, QueryError> {
+) -> Result<Vec<DocumentBlocker>, InspectError> {
     let mut found: Vec<(DocId, &'static str, Option<f64>)> = Vec::new();
     for (what, hash) in view.block_hashes(header)? {
         let by = match what {
@@ -45,7 +45,7 @@ pub(in crate::inspect) fn blockers(
         }
     }
     if view.has_blocks(BlockKind::Similar)? {
-        let similar = craft::similar_blockers(view, document)?;
+        let similar = candidates::similar_blockers(view, document)?;
         found.extend(similar.into_iter().map(|(id, jaccard)| (id, "similarity", Some(jaccard))));
     }
     let mut shown: Vec<DocumentBlocker> = Vec::new();

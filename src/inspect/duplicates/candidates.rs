@@ -1,6 +1,6 @@
 //! Answers questions of this room from fingerprints and the bucket index; no other file here knows sketches or buckets.
 
-use crate::sql::QueryError;
+use crate::inspect::InspectError;
 use model::{BucketKey, DedupScope, DocId, Policy, SourceId, Standing, bucket_keys};
 use roaring::RoaringTreemap;
 use std::collections::BTreeSet;
@@ -42,7 +42,7 @@ impl Craft {
 pub(in crate::inspect) fn sketch(
     view: &View,
     document: DocId,
-) -> Result<Option<Sketch>, QueryError> {
+) -> Result<Option<Sketch>, InspectError> {
     let is_old = view.refingerprinted()?.is_some_and(|next| document.0 >= next);
     if is_old && view.expect_header(document)?.bytes > 0 {
         // After a stopped redo the stored sketch may still be that of the policy before.
@@ -51,7 +51,7 @@ pub(in crate::inspect) fn sketch(
     }
     let Some(bytes) = view.sketch_of(document)? else { return Ok(None) };
     let sketch = Sketch::from_bytes(&bytes, view.policy());
-    sketch.map(Some).ok_or(QueryError::Sketch { document, bytes: bytes.len() })
+    sketch.map(Some).ok_or(InspectError::Sketch { document, bytes: bytes.len() })
 }
 
 /// The removed documents that keep this one out by similarity, with the exact similarity. A purged one has nothing but
@@ -59,7 +59,7 @@ pub(in crate::inspect) fn sketch(
 pub(in crate::inspect) fn similar_blockers(
     view: &View,
     document: DocId,
-) -> Result<Vec<(DocId, f64)>, QueryError> {
+) -> Result<Vec<(DocId, f64)>, InspectError> {
     let Some(sketch) = sketch(view, document)? else { return Ok(Vec::new()) };
     let mut candidates = BTreeSet::new();
     for key in block_keys(&sketch) {
@@ -120,7 +120,7 @@ pub(in crate::inspect) fn all_candidates(
     source: Option<SourceId>,
     keep: impl Fn(DocId) -> bool,
     found: &mut RoaringTreemap,
-) -> Result<(u64, u64), QueryError> {
+) -> Result<(u64, u64), InspectError> {
     let (mut asked, mut crowded) = (0, 0);
     for source in scopes(view, source) {
         let keys = band_keys(sketch, view.policy(), source);
@@ -146,7 +146,7 @@ pub(in crate::inspect) fn candidates(
     sketch: &Sketch,
     source: Option<SourceId>,
     keep: impl Fn(DocId) -> bool,
-) -> Result<BandCandidates, QueryError> {
+) -> Result<BandCandidates, InspectError> {
     let mut answer = BandCandidates::default();
     for source in scopes(view, source) {
         let keys = band_keys(sketch, view.policy(), source);
@@ -167,7 +167,7 @@ pub(in crate::inspect) fn equals(
     kind: TextKind,
     hash: [u8; 16],
     source: Option<SourceId>,
-) -> Result<BTreeSet<DocId>, QueryError> {
+) -> Result<BTreeSet<DocId>, InspectError> {
     let mut found = BTreeSet::new();
     for source in scopes(view, source) {
         found.extend(view.exact(kind, view.policy().text_key(source, hash))?);

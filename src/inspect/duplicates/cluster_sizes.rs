@@ -1,6 +1,6 @@
 //! Counts the sizes of all clusters in one walk in the order of witnesses.
 
-use crate::sql::QueryError;
+use crate::inspect::InspectError;
 use model::DocId;
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -63,7 +63,7 @@ pub(in crate::inspect) fn cluster_sizes(
     view: &View,
     most: usize,
     counts: impl Fn(DocId) -> bool,
-) -> Result<ClusterSizeHistogram, QueryError> {
+) -> Result<ClusterSizeHistogram, InspectError> {
     let mut sizes = ClusterSizeHistogram { powers: BTreeMap::new(), heap: BinaryHeap::new(), most };
     // The current cluster, its size, and whether it counts.
     let mut open: Option<(DocId, u64, bool)> = None;

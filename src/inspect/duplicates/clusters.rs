@@ -2,8 +2,9 @@
 
 use super::candidates::{shared_bands, sketch};
 use super::diff::{DiffPart, diff};
+use crate::inspect::InspectError;
 use crate::sql::ClusterRelation;
-use crate::sql::QueryError;
+use crate::sql::SqlError;
 use crate::sql::{DuplicatePair, PairReader};
 use model::DocId;
 use serde::Serialize;
@@ -71,16 +72,16 @@ pub struct ClusterMembers {
 /// texts: of a removed document with its witness, of a kept one with every member listed.
 ///
 /// # Errors
-/// [`QueryError::NoDocument`] for an id that was never given, [`QueryError::Store`] when a row
+/// [`InspectError`] for an id that was never given, [`InspectError`] when a row
 /// cannot be read.
 pub fn document_duplicates(
     view: &View,
     document: DocId,
     limit: u64,
     with_diff: bool,
-) -> Result<DocumentDuplicates, QueryError> {
+) -> Result<DocumentDuplicates, InspectError> {
     if document.0 >= view.documents() {
-        return Err(QueryError::NoDocument { document, documents: view.documents() });
+        return Err(SqlError::NoDocument { document, documents: view.documents() }.into());
     }
     let mut close = ClosePairReader { view, pairs: PairReader::new(view) };
     let (key, source) = close.pairs.named(document)?;
@@ -110,7 +111,7 @@ struct ClosePairReader<'a> {
 }
 
 impl ClosePairReader<'_> {
-    fn pair(&mut self, removed: DocId, with_diff: bool) -> Result<Option<ClosePair>, QueryError> {
+    fn pair(&mut self, removed: DocId, with_diff: bool) -> Result<Option<ClosePair>, InspectError> {
         let Some(found) = self.view.match_of(removed)? else { return Ok(None) };
         let Some(pair) = self.pairs.pair(removed, &found)? else { return Ok(None) };
         let sketches = (sketch(self.view, removed)?, sketch(self.view, found.witness)?);
@@ -129,7 +130,7 @@ impl ClosePairReader<'_> {
         id: DocId,
         limit: u64,
         with_diff: bool,
-    ) -> Result<ClusterMembers, QueryError> {
+    ) -> Result<ClusterMembers, InspectError> {
         let (key, source) = self.pairs.named(id)?;
         let all = self.view.members(id)?;
         let size = u64::try_from(all.len()).unwrap_or(u64::MAX).saturating_add(1);

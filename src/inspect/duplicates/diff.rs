@@ -1,6 +1,7 @@
 //! The difference of two texts: by lines first, then by words where lines differ.
 
-use crate::sql::QueryError;
+use crate::inspect::InspectError;
+use crate::sql::SqlError;
 use model::DocId;
 use model::invariant::part;
 use serde::Serialize;
@@ -44,11 +45,11 @@ impl DiffPart {
 /// The difference of the texts of two documents, by words.
 ///
 /// # Errors
-/// [`QueryError::Store`] when a text is absent or cannot be read.
-pub fn diff(view: &View, a: DocId, b: DocId) -> Result<Vec<DiffPart>, QueryError> {
+/// [`InspectError`] when a text is absent or cannot be read.
+pub fn diff(view: &View, a: DocId, b: DocId) -> Result<Vec<DiffPart>, InspectError> {
     for document in [a, b] {
         if document.0 >= view.documents() {
-            return Err(QueryError::NoDocument { document, documents: view.documents() });
+            return Err(SqlError::NoDocument { document, documents: view.documents() }.into());
         }
     }
     Ok(texts(&view.text(a)?, &view.text(b)?))

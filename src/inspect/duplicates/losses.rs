@@ -3,9 +3,10 @@
 //! One walk over the matches in the order of removed documents. Witnesses may be any earlier documents, so their groups
 //! are looked up in sorted batches: a block of a column is read once for the walk and once for each batch.
 
+use crate::inspect::InspectError;
 use crate::inspect::groups::{DocumentGroups, GroupId, GroupTotal};
-use crate::sql::QueryError;
 use model::{DocId, Match, MatchKind, SourceId};
+use serde::Serialize;
 use std::collections::BTreeMap;
 use store::{NumberBlock, View, system_fields};
 
@@ -31,7 +32,7 @@ pub(super) fn pair_counts(
     groups: &mut DocumentGroups<'_>,
     only: Option<SourceId>,
     mut each: impl FnMut(&Match),
-) -> Result<PairCounts, QueryError> {
+) -> Result<PairCounts, InspectError> {
     let mut pairs = PairCounts::new();
     let mut waiting: Vec<PendingWitness> = Vec::new();
     let mut columns = TextLengths { view, only, block: None };
@@ -64,9 +65,70 @@ pub(super) fn lost(pairs: &PairCounts) -> BTreeMap<GroupId, GroupTotal> {
     lost
 }
 
+/// What a group has, and what of it was removed.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct LossShare {
+    /// How many documents of it are stored, kept or not.
+    pub documents: u64,
+    /// Of these, exact and near duplicates.
+    pub removed: u64,
+    /// `removed / documents`.
+    pub share: f64,
+    /// UTF-8 bytes of the texts stored.
+    pub bytes: u64,
+    /// Of these, in duplicates.
+    pub removed_bytes: u64,
+    /// `removed_bytes / bytes`.
+    pub share_bytes: f64,
+}
+
+impl LossShare {
+    pub(super) fn of(lost: GroupTotal, total: GroupTotal) -> Self {
+        Self {
+            documents: total.documents,
+            removed: lost.documents,
+            share: share(lost.documents, total.documents),
+            bytes: total.bytes,
+            removed_bytes: lost.bytes,
+            share_bytes: share(lost.bytes, total.bytes),
+        }
+    }
+}
+
+/// Removed documents of a group whose witnesses are in one group.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct PairShare {
+    /// Removed documents.
+    pub documents: u64,
+    /// Of these, those with equal raw bytes.
+    pub exact: u64,
+    /// UTF-8 bytes of their texts.
+    pub bytes: u64,
+    /// `documents` in the documents of their group.
+    pub share: f64,
+    /// `bytes` in the bytes of their group.
+    pub share_bytes: f64,
+}
+
+impl PairShare {
+    pub(super) fn of(removed: RemovedCounts, total: GroupTotal) -> Self {
+        Self {
+            documents: removed.documents,
+            exact: removed.exact,
+            bytes: removed.bytes,
+            share: share(removed.documents, total.documents),
+            share_bytes: share(removed.bytes, total.bytes),
+        }
+    }
+}
+
 /// A part as a share of the whole, from 0 to 1; 0 if the whole is 0.
 #[expect(clippy::cast_precision_loss, reason = "a share is shown with a few digits")]
-pub(super) fn share(part: u64, whole: u64) -> f64 {
+fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
@@ -82,7 +144,7 @@ fn settle(
     groups: &mut DocumentGroups<'_>,
     waiting: &mut Vec<PendingWitness>,
     pairs: &mut PairCounts,
-) -> Result<(), QueryError> {
+) -> Result<(), InspectError> {
     waiting.sort_unstable_by_key(|removed| removed.witness);
     for PendingWitness { witness, group, exact, bytes } in waiting.drain(..) {
         let pair = pairs.entry((group, groups.of(witness)?)).or_default();
@@ -90,7 +152,7 @@ fn settle(
         pair.exact += u64::from(exact);
         pair.bytes += bytes;
         if pairs.len() > PAIRS {
-            return Err(QueryError::TooManyPairs { most: PAIRS });
+            return Err(InspectError::TooManyPairs { most: PAIRS });
         }
     }
     Ok(())
@@ -105,7 +167,7 @@ struct TextLengths<'a> {
 
 impl TextLengths<'_> {
     /// Bytes of a document's text; none where the document is not counted.
-    fn bytes(&mut self, document: DocId) -> Result<Option<u64>, QueryError> {
+    fn bytes(&mut self, document: DocId) -> Result<Option<u64>, InspectError> {
         let number = document.block();
         let (_, lengths, sources) = match &mut self.block {
             Some(block) if block.0 == number => block,

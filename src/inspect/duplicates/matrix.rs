@@ -1,8 +1,9 @@
 //! The matrix of duplicates: how many documents of each group were removed in favour of each group.
 
-use super::losses::{RemovedCounts, lost, pair_counts, share};
+use super::losses::{LossShare, PairShare, RemovedCounts, lost, pair_counts};
+use crate::inspect::InspectError;
 use crate::inspect::groups::{DocumentGroups, GroupId, GroupTotal};
-use crate::sql::QueryError;
+use crate::sql::SqlError;
 use arrow::array::{ArrayRef, Float64Array, StringArray, UInt64Array};
 use arrow::datatypes::{Field, Schema};
 use arrow::record_batch::RecordBatch;
@@ -40,18 +41,9 @@ pub struct DuplicatesMatrix {
 pub struct GroupLoss {
     /// Its values, one for each of `by`; none where documents have none.
     pub group: Vec<Option<String>>,
-    /// How many documents of it are stored, kept or not.
-    pub documents: u64,
-    /// Of these, exact and near duplicates.
-    pub removed: u64,
-    /// `removed / documents`.
-    pub share: f64,
-    /// UTF-8 bytes of the texts stored.
-    pub bytes: u64,
-    /// Of these, in duplicates.
-    pub removed_bytes: u64,
-    /// `removed_bytes / bytes`.
-    pub share_bytes: f64,
+    /// What it lost.
+    #[serde(flatten)]
+    pub loss: LossShare,
 }
 
 /// Duplicates of one group whose witnesses are in one group.
@@ -63,30 +55,23 @@ pub struct GroupPair {
     pub group: Vec<Option<String>>,
     /// Those of their witnesses.
     pub witness_group: Vec<Option<String>>,
-    /// Removed documents.
-    pub documents: u64,
-    /// Of these, those with equal raw bytes.
-    pub exact: u64,
-    /// UTF-8 bytes of their texts.
-    pub bytes: u64,
-    /// `documents` in the documents of their group.
-    pub share: f64,
-    /// `bytes` in the bytes of their group.
-    pub share_bytes: f64,
+    /// What was removed.
+    #[serde(flatten)]
+    pub removed: PairShare,
 }
 
 /// Duplicates by group, of all documents or of those of one source: from matches, columns and terms; no document is
 /// read.
 ///
 /// # Errors
-/// [`QueryError::Store`], [`QueryError::NoGroups`], [`QueryError::NoUnit`] and [`QueryError::GroupedTwice`] for what
-/// cannot be counted by; [`QueryError::TooManyGroups`] and [`QueryError::TooManyPairs`]; [`QueryError::Store`] when a
+/// [`InspectError`], [`InspectError::NoGroups`], [`InspectError::NoUnit`] and [`InspectError::GroupedTwice`] for what
+/// cannot be counted by; [`InspectError::TooManyGroups`] and [`InspectError::TooManyPairs`]; [`InspectError`] when a
 /// row cannot be read.
 pub fn duplicates_matrix(
     view: &View,
     by: &[String],
     source: Option<&str>,
-) -> Result<DuplicatesMatrix, QueryError> {
+) -> Result<DuplicatesMatrix, InspectError> {
     let only = source.map(|name| view.expect_source(name)).transpose()?.map(|(id, _)| id);
     let mut groups = DocumentGroups::by(view, by)?;
     let totals = groups.totals(only)?;
@@ -96,15 +81,7 @@ pub fn duplicates_matrix(
     for group in groups.in_order(totals.keys().copied())? {
         let total = totals.get(&group).copied().unwrap_or_default();
         let lost = lost.get(&group).copied().unwrap_or_default();
-        told.push(GroupLoss {
-            group: groups.values(group)?,
-            documents: total.documents,
-            removed: lost.documents,
-            share: share(lost.documents, total.documents),
-            bytes: total.bytes,
-            removed_bytes: lost.bytes,
-            share_bytes: share(lost.bytes, total.bytes),
-        });
+        told.push(GroupLoss { group: groups.values(group)?, loss: LossShare::of(lost, total) });
     }
     Ok(DuplicatesMatrix {
         by: groups.names(),
@@ -125,7 +102,7 @@ fn cells(
     groups: &DocumentGroups<'_>,
     totals: &BTreeMap<GroupId, GroupTotal>,
     pairs: BTreeMap<(GroupId, GroupId), RemovedCounts>,
-) -> Result<Vec<GroupPair>, QueryError> {
+) -> Result<Vec<GroupPair>, InspectError> {
     let met: BTreeSet<GroupId> =
         pairs.keys().flat_map(|(group, witness)| [*group, *witness]).collect();
     let mut places = BTreeMap::new();
@@ -141,11 +118,7 @@ fn cells(
         let cell = GroupPair {
             group: group.1.clone(),
             witness_group: witness.1.clone(),
-            documents: count.documents,
-            exact: count.exact,
-            bytes: count.bytes,
-            share: share(count.documents, total.documents),
-            share_bytes: share(count.bytes, total.bytes),
+            removed: PairShare::of(count, total),
         };
         found.push(((group.0, witness.0), cell));
     }
@@ -158,8 +131,8 @@ impl DuplicatesMatrix {
     /// these names with `witness_` before them, then the counts.
     ///
     /// # Errors
-    /// [`QueryError::Run`] when the table cannot be made.
-    pub fn to_record_batch(&self) -> Result<RecordBatch, QueryError> {
+    /// [`InspectError`] when the table cannot be made.
+    pub fn to_record_batch(&self) -> Result<RecordBatch, InspectError> {
         let mut columns: Vec<(String, ArrayRef)> = Vec::new();
         let texts = |of: &dyn Fn(&GroupPair) -> Option<Option<String>>| -> ArrayRef {
             Arc::new(self.cells.iter().map(|cell| of(cell).flatten()).collect::<StringArray>())
@@ -178,11 +151,11 @@ impl DuplicatesMatrix {
             Arc::new(Float64Array::from_iter_values(self.cells.iter().map(of)))
         };
         let counted = [
-            ("documents", counts(|cell| cell.documents)),
-            ("exact", counts(|cell| cell.exact)),
-            ("bytes", counts(|cell| cell.bytes)),
-            ("share", shares(|cell| cell.share)),
-            ("share_bytes", shares(|cell| cell.share_bytes)),
+            ("documents", counts(|cell| cell.removed.documents)),
+            ("exact", counts(|cell| cell.removed.exact)),
+            ("bytes", counts(|cell| cell.removed.bytes)),
+            ("share", shares(|cell| cell.removed.share)),
+            ("share_bytes", shares(|cell| cell.removed.share_bytes)),
         ];
         columns.extend(counted.map(|(name, column)| (name.to_owned(), column)));
         let values = 2 * self.by.len();
@@ -191,6 +164,7 @@ impl DuplicatesMatrix {
         };
         let schema = Schema::new(columns.iter().enumerate().map(field).collect::<Vec<_>>());
         let columns = columns.into_iter().map(|(_, column)| column).collect();
-        RecordBatch::try_new(Arc::new(schema), columns).map_err(QueryError::arrow)
+        RecordBatch::try_new(Arc::new(schema), columns)
+            .map_err(|error| SqlError::arrow(error).into())
     }
 }

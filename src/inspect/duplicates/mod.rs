@@ -28,6 +28,7 @@ pub use clusters::{ClosePair, ClusterMembers, DocumentDuplicates, document_dupli
 pub use diff::{DiffPart, diff};
 pub(super) use excerpt::beginning;
 pub use histogram::{Similarities, SimilarityBin};
+pub use losses::{LossShare, PairShare};
 pub use matrix::{DuplicatesMatrix, GroupLoss, GroupPair, duplicates_matrix};
 pub use near::diff_near;
 pub use policy_cost::{

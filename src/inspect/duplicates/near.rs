@@ -1,7 +1,7 @@
 //! Where two texts begin to differ: a difference short enough for a page, whatever the lengths of the texts.
 
 use super::diff::{DiffPart, texts};
-use crate::sql::QueryError;
+use crate::inspect::InspectError;
 use model::DocId;
 use store::View;
 
@@ -14,13 +14,13 @@ const COMPARED: usize = 8;
 /// `characters` characters. `…` stands for what is left out.
 ///
 /// # Errors
-/// [`QueryError::Store`] when a text is absent or cannot be read.
+/// [`InspectError`] when a text is absent or cannot be read.
 pub fn diff_near(
     view: &View,
     a: DocId,
     b: DocId,
     characters: usize,
-) -> Result<Vec<DiffPart>, QueryError> {
+) -> Result<Vec<DiffPart>, InspectError> {
     Ok(near(&view.text(a)?, &view.text(b)?, characters))
 }
 

@@ -2,10 +2,10 @@
 
 use super::candidates::{candidates, floor, shared_bands, sketch};
 use super::sweep::DedupSweep;
+use crate::inspect::InspectError;
 use crate::inspect::forecast::{Forecast, forecast_layout};
 use crate::inspect::policy_settings::{PolicySetting, policy_settings};
 use crate::inspect::sample::sample_of;
-use crate::sql::QueryError;
 use model::{ComparedPart, DocId, Policy, Signature};
 use serde::Serialize;
 use store::View;
@@ -158,13 +158,16 @@ pub fn explain_policy(policy: &Policy) -> DedupExplanation {
 /// What the policy of a corpus detects and costs, or another one that the corpus could change to.
 ///
 /// # Errors
-/// [`QueryError::Fixed`] when `other` needs other sketches; [`QueryError::Store`] when a row cannot be
+/// [`InspectError::Fixed`] when `other` needs other sketches; [`InspectError`] when a row cannot be
 /// read.
-pub fn explain_dedup(view: &View, other: Option<&Policy>) -> Result<DedupExplanation, QueryError> {
+pub fn explain_dedup(
+    view: &View,
+    other: Option<&Policy>,
+) -> Result<DedupExplanation, InspectError> {
     let current = view.policy();
     let policy = other.unwrap_or(current);
     if let Some((asked, stored)) = current.fixed_against(policy) {
-        return Err(QueryError::Fixed { asked, stored });
+        return Err(InspectError::Fixed { asked, stored });
     }
     let mut explanation = explain_policy(policy);
     if view.documents() > 0 {
@@ -263,7 +266,7 @@ fn by_layout(policy: &Policy) -> StoredBytes {
     StoredBytes { measured: false, documents: 0, families, total }
 }
 
-fn measured(view: &View) -> Result<StoredBytes, QueryError> {
+fn measured(view: &View) -> Result<StoredBytes, InspectError> {
     let documents = view.documents();
     let families: Vec<FamilyBytes> = view
         .disk_usage()?
@@ -279,7 +282,7 @@ fn candidate_sample(
     view: &View,
     policy: &Policy,
     new_bands: bool,
-) -> Result<CandidateSample, QueryError> {
+) -> Result<CandidateSample, InspectError> {
     let kept = view.kept()?;
     let least = floor(policy.threshold, policy);
     let (mut documents, mut all, mut most, mut verified, mut capped, mut after) =

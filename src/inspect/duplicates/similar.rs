@@ -2,8 +2,9 @@
 
 use super::candidates::{BUCKET_CAP, Craft, all_candidates, equals, floor, shared_bands, sketch};
 use super::excerpt::beginning;
+use crate::inspect::InspectError;
 use crate::sql::PairReader;
-use crate::sql::QueryError;
+use crate::sql::SqlError;
 use model::{DedupMode, DocId, Match, SourceId, Standing, text_hash};
 use roaring::RoaringTreemap;
 use serde::Serialize;
@@ -111,16 +112,16 @@ pub struct SimilarDocument {
 /// The most similar stored documents, kept ones unless `options.all`.
 ///
 /// # Errors
-/// [`QueryError::NoDocument`], [`QueryError::Store`], [`QueryError::NotLooked`] in mode `none`,
-/// [`QueryError::NoWords`] for a text without tokens; [`QueryError::Store`] when a row cannot be read.
+/// [`InspectError`], [`InspectError`], [`InspectError::NotLooked`] in mode `none`,
+/// [`InspectError::NoWords`] for a text without tokens; [`InspectError`] when a row cannot be read.
 pub fn similar(
     view: &View,
     to: SimilarTo<'_>,
     options: &SimilarOptions,
-) -> Result<SimilarReport, QueryError> {
+) -> Result<SimilarReport, InspectError> {
     let policy = view.policy();
     if policy.mode == DedupMode::None {
-        return Err(QueryError::NotLooked);
+        return Err(InspectError::NotLooked);
     }
     let stored;
     let (text, own) = match to {
@@ -130,13 +131,13 @@ pub fn similar(
             (stored.as_str(), Some(document))
         }
         SimilarTo::Document(document) => {
-            return Err(QueryError::NoDocument { document, documents: view.documents() });
+            return Err(SqlError::NoDocument { document, documents: view.documents() }.into());
         }
     };
     let mut craft = Craft::new(policy);
     let query = craft.fingerprint(text);
     if query.tokens == 0 && policy.compares_words() {
-        return Err(QueryError::NoWords { normaliser: policy.normaliser.name() });
+        return Err(InspectError::NoWords { normaliser: policy.normaliser.name() });
     }
     let source = options
         .source
@@ -227,7 +228,7 @@ impl SimilarSearch<'_> {
         &mut self,
         text: &str,
         query: &Fingerprint,
-    ) -> Result<(&'static str, SimilarCandidates), QueryError> {
+    ) -> Result<(&'static str, SimilarCandidates), InspectError> {
         let (view, source) = (self.view, self.source);
         let of_source = match source {
             Some(id) => {
@@ -278,7 +279,7 @@ impl SimilarSearch<'_> {
         &mut self,
         found: &RoaringTreemap,
         own: Option<&Sketch>,
-    ) -> Result<Vec<RankedCandidate>, QueryError> {
+    ) -> Result<Vec<RankedCandidate>, InspectError> {
         let mut ranked = Vec::new();
         for document in found.iter().map(DocId) {
             let estimate = match (own, sketch(self.view, document)?) {
@@ -298,7 +299,7 @@ impl SimilarSearch<'_> {
     }
 
     /// Adds the documents that the candidates removed: most of them were never in the index.
-    fn add_members(&mut self, found: &mut RoaringTreemap) -> Result<(), QueryError> {
+    fn add_members(&mut self, found: &mut RoaringTreemap) -> Result<(), InspectError> {
         let mut members = RoaringTreemap::new();
         for witness in found.iter() {
             let of_witness = self.view.members(DocId(witness))?;
@@ -324,7 +325,7 @@ fn shown(
     found: Match,
     candidate: RankedCandidate,
     text: &str,
-) -> Result<SimilarDocument, QueryError> {
+) -> Result<SimilarDocument, InspectError> {
     let policy = view.policy();
     let (key, source) = names.named(candidate.document)?;
     let shared = match (&query.sketch, sketch(view, candidate.document)?) {

@@ -6,10 +6,10 @@
 use super::cluster_sizes::{ClusterSizes, cluster_sizes};
 use super::excerpt::{beginning, parting};
 use super::histogram::{Similarities, SimilarityHistogram};
-use super::losses::{PairCounts, lost, pair_counts, share};
+use super::losses::{LossShare, PairCounts, PairShare, lost, pair_counts};
+use crate::inspect::InspectError;
 use crate::inspect::groups::{DocumentGroups, GroupId, GroupTotal};
 use crate::inspect::info::standing_counts;
-use crate::sql::QueryError;
 use crate::sql::{DuplicatePair, PairReader};
 use model::{DocId, MatchKind, Standing};
 use serde::Serialize;
@@ -84,18 +84,9 @@ pub struct RemovedCount {
 pub struct SourceLoss {
     /// The name of the source.
     pub source: String,
-    /// How many documents of it are stored, kept or not.
-    pub documents: u64,
-    /// Of these, exact and near duplicates.
-    pub removed: u64,
-    /// `removed / documents`.
-    pub share: f64,
-    /// UTF-8 bytes of the texts stored.
-    pub bytes: u64,
-    /// Of these, in duplicates.
-    pub removed_bytes: u64,
-    /// `removed_bytes / bytes`.
-    pub share_bytes: f64,
+    /// What it lost.
+    #[serde(flatten)]
+    pub loss: LossShare,
 }
 
 /// Duplicates of one source whose witnesses are in one source.
@@ -107,16 +98,9 @@ pub struct SourcePair {
     pub source: String,
     /// The source of their witnesses, or their value of the field.
     pub witness_source: String,
-    /// Removed documents.
-    pub documents: u64,
-    /// Of these, those with equal raw bytes.
-    pub exact: u64,
-    /// UTF-8 bytes of their texts.
-    pub bytes: u64,
-    /// `documents` in the documents of their source.
-    pub share: f64,
-    /// `bytes` in the bytes of their source.
-    pub share_bytes: f64,
+    /// What was removed.
+    #[serde(flatten)]
+    pub removed: PairShare,
 }
 
 /// A large cluster.
@@ -170,13 +154,13 @@ pub struct ExamplePair {
 /// All duplicates in numbers, or those removed from one source.
 ///
 /// # Errors
-/// [`QueryError::Store`], [`QueryError::NoGroups`], [`QueryError::NoUnit`] and [`QueryError::GroupedTwice`] for what
-/// there is not, [`QueryError::TooManyGroups`] and [`QueryError::TooManyPairs`] for fields with more than 1,000 values
-/// or a million pairs of them, [`QueryError::Store`] when a row cannot be read.
+/// [`InspectError`], [`InspectError::NoGroups`], [`InspectError::NoUnit`] and [`InspectError::GroupedTwice`] for what
+/// there is not, [`InspectError::TooManyGroups`] and [`InspectError::TooManyPairs`] for fields with more than 1,000 values
+/// or a million pairs of them, [`InspectError`] when a row cannot be read.
 pub fn duplicates_summary(
     view: &View,
     options: &DuplicatesOptions,
-) -> Result<DuplicatesSummary, QueryError> {
+) -> Result<DuplicatesSummary, InspectError> {
     let only = options
         .source
         .as_deref()
@@ -227,21 +211,13 @@ fn losses(
     groups: &DocumentGroups<'_>,
     totals: &BTreeMap<GroupId, GroupTotal>,
     pairs: &PairCounts,
-) -> Result<Vec<SourceLoss>, QueryError> {
+) -> Result<Vec<SourceLoss>, InspectError> {
     let lost = lost(pairs);
     let mut found = Vec::with_capacity(lost.len());
     for group in groups.in_order(lost.keys().copied())? {
         let total = totals.get(&group).copied().unwrap_or_default();
         let lost = lost.get(&group).copied().unwrap_or_default();
-        found.push(SourceLoss {
-            source: groups.label(group)?,
-            documents: total.documents,
-            removed: lost.documents,
-            share: share(lost.documents, total.documents),
-            bytes: total.bytes,
-            removed_bytes: lost.bytes,
-            share_bytes: share(lost.bytes, total.bytes),
-        });
+        found.push(SourceLoss { source: groups.label(group)?, loss: LossShare::of(lost, total) });
     }
     Ok(found)
 }
@@ -250,21 +226,17 @@ fn source_pairs(
     groups: &DocumentGroups<'_>,
     totals: &BTreeMap<GroupId, GroupTotal>,
     pairs: &PairCounts,
-) -> Result<Vec<SourcePair>, QueryError> {
+) -> Result<Vec<SourcePair>, InspectError> {
     let mut found = Vec::with_capacity(pairs.len());
     for ((source, witness), count) in pairs {
         let total = totals.get(source).copied().unwrap_or_default();
         found.push(SourcePair {
             source: groups.label(*source)?,
             witness_source: groups.label(*witness)?,
-            documents: count.documents,
-            exact: count.exact,
-            bytes: count.bytes,
-            share: share(count.documents, total.documents),
-            share_bytes: share(count.bytes, total.bytes),
+            removed: PairShare::of(*count, total),
         });
     }
-    found.sort_by_key(|pair| Reverse(pair.documents));
+    found.sort_by_key(|pair| Reverse(pair.removed.documents));
     Ok(found)
 }
 
@@ -274,7 +246,7 @@ fn large_cluster(
     names: &mut PairReader<'_>,
     id: DocId,
     size: u64,
-) -> Result<LargeCluster, QueryError> {
+) -> Result<LargeCluster, InspectError> {
     let members = view.members(id)?;
     let mut of_source: BTreeMap<GroupId, u64> = BTreeMap::new();
     for document in members.iter().copied().chain([id]) {

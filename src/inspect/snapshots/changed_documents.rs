@@ -3,8 +3,8 @@
 use super::changes::ChangeReader;
 use super::moment::SnapshotState;
 use super::reasons::reason_name;
+use crate::inspect::InspectError;
 use crate::sql::KeyFormatter;
-use crate::sql::QueryError;
 use model::{DocId, Standing};
 use serde::Serialize;
 use store::View;
@@ -47,20 +47,20 @@ pub struct ChangedDocuments<'a> {
 /// Each document that changed from the snapshot `from` to the snapshot `to`, or to the present moment.
 ///
 /// # Errors
-/// [`QueryError::Backwards`] when `to` is the earlier one; [`QueryError::Store`] for a snapshot that there is not, or
+/// [`InspectError::Backwards`] when `to` is the earlier one; [`InspectError`] for a snapshot that there is not, or
 /// when rows cannot be read.
 pub fn snapshot_changes<'a>(
     view: &'a View,
     from: &str,
     to: Option<&str>,
-) -> Result<ChangedDocuments<'a>, QueryError> {
+) -> Result<ChangedDocuments<'a>, InspectError> {
     let (from, to) = (SnapshotState::named(view, Some(from))?, SnapshotState::named(view, to)?);
     let changes = Some(ChangeReader::between(view, from, to)?);
     Ok(ChangedDocuments { view, keys: KeyFormatter::default(), changes })
 }
 
 impl ChangedDocuments<'_> {
-    fn next_document(&mut self) -> Result<Option<ChangedDocument>, QueryError> {
+    fn next_document(&mut self) -> Result<Option<ChangedDocument>, InspectError> {
         let Some(changes) = &mut self.changes else { return Ok(None) };
         let Some((document, change)) = changes.next_change()? else { return Ok(None) };
         let header = self.view.expect_header(document)?;
@@ -82,14 +82,14 @@ impl ChangedDocuments<'_> {
         }))
     }
 
-    fn key(&mut self, document: DocId) -> Result<String, QueryError> {
+    fn key(&mut self, document: DocId) -> Result<String, InspectError> {
         let header = self.view.expect_header(document)?;
         self.keys.shown(self.view, document, &header)
     }
 }
 
 impl Iterator for ChangedDocuments<'_> {
-    type Item = Result<ChangedDocument, QueryError>;
+    type Item = Result<ChangedDocument, InspectError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let next = self.next_document();

@@ -1,8 +1,8 @@
 //! Walks over the documents whose state differs between two moments, each with what became of it.
 
-use super::moment::{SnapshotMoment, SnapshotState};
+use super::moment::{SnapshotInfo, SnapshotState};
 use super::reasons::{LossReason, LossReasonReader};
-use crate::sql::QueryError;
+use crate::inspect::InspectError;
 use model::DocId;
 use roaring::RoaringTreemap;
 use store::View;
@@ -40,8 +40,8 @@ impl DocumentChange {
 
 /// Walks over the documents that changed, ascending. Holds a bit for each of them, and one for each kept document.
 pub(super) struct ChangeReader<'a> {
-    from: SnapshotMoment,
-    to: SnapshotMoment,
+    from: SnapshotInfo,
+    to: SnapshotInfo,
     /// The documents that the later moment keeps.
     kept: RoaringTreemap,
     documents: roaring::treemap::IntoIter,
@@ -54,32 +54,32 @@ impl<'a> ChangeReader<'a> {
         view: &'a View,
         from: SnapshotState,
         to: SnapshotState,
-    ) -> Result<Self, QueryError> {
-        if from.told.commit > to.told.commit {
-            return Err(QueryError::Backwards {
-                from: from.told.name,
-                from_commit: from.told.commit,
-                to: to.told.name,
-                to_commit: to.told.commit,
+    ) -> Result<Self, InspectError> {
+        if from.info.commit > to.info.commit {
+            return Err(InspectError::Backwards {
+                from: from.info.name,
+                from_commit: from.info.commit,
+                to: to.info.name,
+                to_commit: to.info.commit,
             });
         }
         let mut documents = from.kept ^ &to.kept;
-        let newcomers = from.told.documents..to.told.documents;
+        let newcomers = from.info.documents..to.info.documents;
         if !newcomers.is_empty() {
             documents.insert_range(newcomers);
         }
-        let reasons = LossReasonReader::new(view, &to, DocId(from.told.documents))?;
-        let (from, to, kept) = (from.told, to.told, to.kept);
+        let reasons = LossReasonReader::new(view, &to, DocId(from.info.documents))?;
+        let (from, to, kept) = (from.info, to.info, to.kept);
         Ok(Self { from, to, kept, documents: documents.into_iter(), reasons })
     }
 
     /// The two moments.
-    pub(super) fn into_moments(self) -> (SnapshotMoment, SnapshotMoment) {
+    pub(super) fn into_moments(self) -> (SnapshotInfo, SnapshotInfo) {
         (self.from, self.to)
     }
 
     /// The next document that changed; none behind the last one.
-    pub(super) fn next_change(&mut self) -> Result<Option<(DocId, DocumentChange)>, QueryError> {
+    pub(super) fn next_change(&mut self) -> Result<Option<(DocId, DocumentChange)>, InspectError> {
         let Some(document) = self.documents.next().map(DocId) else { return Ok(None) };
         let is_new = document.0 >= self.from.documents;
         let change = match (is_new, self.kept.contains(document.0)) {

@@ -1,11 +1,11 @@
 //! Counts what changed from one moment to a later one, in all and by group.
 
 use super::changes::{ChangeReader, DocumentChange};
-use super::counts::{CountsSum, DocumentCounts, DocumentSizes};
-use super::moment::{SnapshotMoment, SnapshotState};
+use super::moment::{SnapshotInfo, SnapshotState};
 use super::reasons::{LossKind, reason_name};
+use crate::inspect::InspectError;
+use crate::inspect::counts::{CountsSum, DocumentCounts, DocumentSizes};
 use crate::inspect::groups::{DocumentGroups, GroupId};
-use crate::sql::QueryError;
 use model::Standing;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -17,9 +17,9 @@ use store::View;
 #[non_exhaustive]
 pub struct SnapshotDiff {
     /// The earlier state.
-    pub earlier: SnapshotMoment,
+    pub earlier: SnapshotInfo,
     /// The later one.
-    pub later: SnapshotMoment,
+    pub later: SnapshotInfo,
     /// How documents are grouped: by `source`, or by fields with commas between them, with the values that they have
     /// today, with ` / ` between them.
     pub by: String,
@@ -87,15 +87,15 @@ struct ChangeSums {
 /// commas between them; a timestamp may have a unit behind it, as in `published:month`.
 ///
 /// # Errors
-/// [`QueryError::Backwards`] when `to` is the earlier one; [`QueryError::NoGroups`], [`QueryError::NoUnit`],
-/// [`QueryError::GroupedTwice`], [`QueryError::TooManyGroups`];
-/// [`QueryError::Store`] for a snapshot that there is not, or when rows cannot be read.
+/// [`InspectError::Backwards`] when `to` is the earlier one; [`InspectError::NoGroups`], [`InspectError::NoUnit`],
+/// [`InspectError::GroupedTwice`], [`InspectError::TooManyGroups`];
+/// [`InspectError`] for a snapshot that there is not, or when rows cannot be read.
 pub fn snapshot_diff(
     view: &View,
     from: &str,
     to: Option<&str>,
     by: Option<&str>,
-) -> Result<SnapshotDiff, QueryError> {
+) -> Result<SnapshotDiff, InspectError> {
     let names: Vec<String> = by.iter().flat_map(|by| by.split(',')).map(str::to_owned).collect();
     let mut groups = DocumentGroups::by(view, &names)?;
     let mut sizes = DocumentSizes::new(view);

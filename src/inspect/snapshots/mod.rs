@@ -2,12 +2,11 @@
 //!
 //! `moment` finds the moment of a name; `changes` walks over the documents whose state differs in the later moment,
 //! with the reasons that `reasons` reads as they were then; `diff` counts the documents by group, `listed` names each;
-//! `show` counts what one snapshot keeps. `counts` sums sizes for both. Only documents that differ are read, and the
+//! `show` counts what one snapshot keeps. Only documents that differ are read, and the
 //! bitmaps of kept ones.
 
 pub(in crate::inspect) mod changed_documents;
 mod changes;
-mod counts;
 mod diff;
 mod moment;
 mod reasons;
@@ -15,10 +14,9 @@ mod show;
 
 pub(crate) use changed_documents::snapshot_changes;
 pub use changed_documents::{ChangedDocument, ChangedDocuments};
-pub use counts::DocumentCounts;
 pub(crate) use diff::snapshot_diff;
 pub use diff::{GroupChanges, LossCounts, SnapshotChanges, SnapshotDiff};
-pub use moment::SnapshotMoment;
+pub use moment::SnapshotInfo;
 pub(in crate::inspect) use moment::SnapshotState;
 pub(in crate::inspect) use reasons::LossReasonReader;
 pub(crate) use show::show_snapshot;

@@ -1,7 +1,7 @@
 //! Finds why a document was not kept at a moment, by the decisions up to then.
 
 use super::moment::SnapshotState;
-use crate::sql::QueryError;
+use crate::inspect::InspectError;
 use model::{CommitSeq, DocId, Generation, Match, Standing};
 use store::{BlockStandings, MatchIter, View};
 
@@ -44,14 +44,14 @@ impl<'a> LossReasonReader<'a> {
         view: &'a View,
         moment: &SnapshotState,
         newcomers: DocId,
-    ) -> Result<Self, QueryError> {
-        let matches = view.matched_at(moment.at(), newcomers.0..moment.told.documents)?;
+    ) -> Result<Self, InspectError> {
+        let matches = view.matched_at(moment.at(), newcomers.0..moment.info.documents)?;
         let under = view.with_policy(view.policy().clone(), moment.generation);
         let at = moment.at();
         Ok(Self { view, at, newcomers, matches, next: None, under, standings: None })
     }
 
-    pub(in crate::inspect) fn of(&mut self, document: DocId) -> Result<LossReason, QueryError> {
+    pub(in crate::inspect) fn of(&mut self, document: DocId) -> Result<LossReason, InspectError> {
         let matched = match document < self.newcomers {
             true => self.view.match_at(self.at, document)?,
             false => self.of_newcomer(document)?,
@@ -69,7 +69,7 @@ impl<'a> LossReasonReader<'a> {
         Ok(LossReason { reason: self.standing(document)?.filter(is_without_match), other: None })
     }
 
-    fn of_newcomer(&mut self, document: DocId) -> Result<Option<Match>, QueryError> {
+    fn of_newcomer(&mut self, document: DocId) -> Result<Option<Match>, InspectError> {
         while self.next.is_none_or(|(at, _)| at < document) {
             let Some(row) = self.matches.next().transpose()? else {
                 self.next = None;
@@ -80,7 +80,7 @@ impl<'a> LossReasonReader<'a> {
         Ok(self.next.filter(|(at, _)| *at == document).map(|(_, found)| found))
     }
 
-    fn standing(&mut self, document: DocId) -> Result<Option<Standing>, QueryError> {
+    fn standing(&mut self, document: DocId) -> Result<Option<Standing>, InspectError> {
         let block = document.block();
         let standings = match &mut self.standings {
             Some((known, standings)) if *known == block => standings,

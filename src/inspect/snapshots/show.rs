@@ -1,8 +1,8 @@
 //! Counts what one snapshot keeps.
 
-use super::counts::{CountsSum, DocumentCounts, DocumentSizes};
+use crate::inspect::InspectError;
+use crate::inspect::counts::{CountsSum, DocumentCounts, DocumentSizes};
 use crate::inspect::groups::{DocumentGroups, GroupId};
-use crate::sql::QueryError;
 use model::DocId;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -46,8 +46,8 @@ pub struct SnapshotSource {
 /// What the snapshot of that name holds.
 ///
 /// # Errors
-/// [`QueryError::Store`] for a snapshot that there is not, or when rows cannot be read.
-pub fn show_snapshot(view: &View, name: &str) -> Result<SnapshotDetails, QueryError> {
+/// [`InspectError`] for a snapshot that there is not, or when rows cannot be read.
+pub fn show_snapshot(view: &View, name: &str) -> Result<SnapshotDetails, InspectError> {
     let record = view.expect_snapshot(name)?;
     let (mut groups, mut sizes) = (DocumentGroups::by(view, &[])?, DocumentSizes::new(view));
     let mut all = CountsSum::default();

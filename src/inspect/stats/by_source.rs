@@ -4,9 +4,9 @@
 
 use super::scope::{ScopeMember, StatsScope};
 use super::spread::{ColumnStats, MeasuredColumn, QuantileSet, measured};
+use crate::inspect::InspectError;
 use crate::inspect::snapshots::SnapshotState;
 use crate::sql::DocumentFilter;
-use crate::sql::QueryError;
 use model::{DocId, SourceId};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use serde::Serialize;
@@ -44,7 +44,7 @@ pub struct SourceLengths {
 pub(super) fn source_lengths(
     scope: &StatsScope<'_>,
     sources: &[SourceId],
-) -> Result<Vec<SourceLengths>, QueryError> {
+) -> Result<Vec<SourceLengths>, InspectError> {
     let tokens = scope.view.own_tokenizers().next().is_some();
     // The columns begin with bytes, characters and the tokens of each tokenizer.
     let Some(column) = measured(scope.view).into_iter().nth(if tokens { 2 } else { 0 }) else {
@@ -78,12 +78,12 @@ fn bin(length: u64) -> usize {
 /// [`stats`](super::stats) says of it alone; a column is read some three times for each four sources.
 ///
 /// # Errors
-/// [`QueryError::Store`] when a row cannot be read.
+/// [`InspectError`] when a row cannot be read.
 pub fn spread_by_source(
     view: &View,
     sources: &[SourceId],
     columns: usize,
-) -> Result<Vec<SourceSpread>, QueryError> {
+) -> Result<Vec<SourceSpread>, InspectError> {
     let moment = SnapshotState::named(view, None)?;
     let all = DocumentFilter::default();
     let scope = StatsScope::new(view, &all, &moment)?;
@@ -97,7 +97,7 @@ pub fn spread_by_source(
             }
             Ok(told)
         })
-        .collect::<Result<_, QueryError>>()?;
+        .collect::<Result<_, InspectError>>()?;
     Ok(told.into_iter().flatten().collect())
 }
 
@@ -107,7 +107,7 @@ fn spread(
     column: &MeasuredColumn,
     sources: &[SourceId],
     mut also: impl FnMut(usize, i64),
-) -> Result<Vec<SourceSpread>, QueryError> {
+) -> Result<Vec<SourceSpread>, InspectError> {
     let mut sets: Vec<QuantileSet> = sources.iter().map(|_| column.set()).collect();
     let documents = pass(scope, column, sources, |at, value| {
         if let Some(set) = sets.get_mut(at) {
@@ -127,7 +127,7 @@ fn spread(
     let told = sources.iter().zip(&sets).zip(documents);
     told.map(|((source, set), documents)| {
         let source = scope.view.source_name(*source)?.to_owned();
-        Ok(SourceSpread { source, column: column.told(set, documents, true) })
+        Ok(SourceSpread { source, column: column.column_stats(set, documents, true) })
     })
     .collect()
 }
@@ -139,7 +139,7 @@ fn pass(
     column: &MeasuredColumn,
     sources: &[SourceId],
     mut take: impl FnMut(usize, i64),
-) -> Result<Vec<u64>, QueryError> {
+) -> Result<Vec<u64>, InspectError> {
     let mut documents = vec![0; sources.len()];
     for block in scope.blocks() {
         let of = scope.view.column_block(system_fields::SOURCE_OF, block)?;

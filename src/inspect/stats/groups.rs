@@ -1,13 +1,13 @@
 //! Counts documents, bytes and tokens by source and language.
 
 use super::scope::{ScopeMember, StatsScope};
+use crate::inspect::InspectError;
+use crate::inspect::counts::{CountsSum, DocumentCounts, SizeBlock};
 use crate::inspect::groups::DocumentGroups;
-use crate::inspect::snapshots::DocumentCounts;
-use crate::sql::QueryError;
 use model::{ColumnId, DocId, FieldKind, SourceId};
 use serde::Serialize;
 use std::collections::BTreeMap;
-use store::{NumberBlock, StoreError, View, system_fields};
+use store::{NumberBlock, View, system_fields};
 
 /// Groups, at most: with more, languages are not distinguished.
 const MOST: usize = 1000;
@@ -37,34 +37,7 @@ pub(crate) struct SourceLanguageCounts {
 
 /// Sums of a group: of all documents, and of kept ones.
 #[derive(Clone, Default)]
-struct GroupSums([Sum; 2]);
-
-#[derive(Clone, Default)]
-pub(super) struct Sum {
-    pub(super) documents: u64,
-    bytes: u64,
-    /// By tokenizer, in the order of tokenizers.
-    tokens: Vec<u64>,
-}
-
-impl Sum {
-    pub(super) fn add(&mut self, other: &Self) {
-        self.documents += other.documents;
-        self.bytes += other.bytes;
-        self.tokens.resize(other.tokens.len().max(self.tokens.len()), 0);
-        self.tokens.iter_mut().zip(&other.tokens).for_each(|(sum, tokens)| *sum += tokens);
-    }
-
-    pub(super) fn told(&self, view: &View) -> DocumentCounts {
-        let tokens = self.tokens.iter().copied().chain(std::iter::repeat(0));
-        let named = view.own_tokenizers().zip(tokens);
-        DocumentCounts {
-            documents: self.documents,
-            bytes: self.bytes,
-            tokens: named.map(|((_, record), tokens)| (record.name.clone(), tokens)).collect(),
-        }
-    }
-}
+struct GroupSums([CountsSum; 2]);
 
 impl GroupSums {
     fn add(&mut self, other: &Self) {
@@ -76,13 +49,13 @@ impl GroupSums {
 type Cells = BTreeMap<(SourceId, Option<i64>), GroupSums>;
 
 /// Counts the documents of a scope.
-pub(super) fn count(scope: &StatsScope<'_>) -> Result<SourceLanguageCounts, QueryError> {
+pub(super) fn count(scope: &StatsScope<'_>) -> Result<SourceLanguageCounts, InspectError> {
     let view = scope.view;
     let language = language(view);
     let mut is_by_source_alone = language.is_none();
     let mut cells = Cells::new();
     for block in scope.blocks() {
-        let read = Block::read(view, block, language.filter(|_| !is_by_source_alone))?;
+        let read = GroupBlock::read(view, block, language.filter(|_| !is_by_source_alone))?;
         read.count(&scope.members(block)?, &mut cells)?;
         if !is_by_source_alone && cells.len() > MOST {
             // The limit holds for the whole scope, so the answer does not depend on which block crosses it.
@@ -107,15 +80,15 @@ pub(super) fn count(scope: &StatsScope<'_>) -> Result<SourceLanguageCounts, Quer
         groups.push(GroupStats {
             source,
             language,
-            all: of_all.told(view),
-            kept: of_kept.told(view),
+            all: of_all.counts(view),
+            kept: of_kept.counts(view),
         });
     }
     groups.sort_by(|a, b| (&a.source, &a.language).cmp(&(&b.source, &b.language)));
     let GroupSums([of_all, of_kept]) = &all;
     Ok(SourceLanguageCounts {
-        all: of_all.told(view),
-        kept: of_kept.told(view),
+        all: of_all.counts(view),
+        kept: of_kept.counts(view),
         groups,
         is_by_source_alone,
     })
@@ -129,33 +102,30 @@ fn language(view: &View) -> Option<ColumnId> {
     }
 }
 
-/// The columns of a block that are summed.
-pub(super) struct Block {
+/// The columns of a block that are summed, and those that they are summed by.
+pub(super) struct GroupBlock {
     block: u64,
     pub(super) sources: NumberBlock,
     languages: Option<NumberBlock>,
-    bytes: NumberBlock,
-    tokens: Vec<NumberBlock>,
+    pub(super) sizes: SizeBlock,
 }
 
-impl Block {
+impl GroupBlock {
     pub(super) fn read(
         view: &View,
         block: u64,
         language: Option<ColumnId>,
-    ) -> Result<Self, QueryError> {
+    ) -> Result<Self, InspectError> {
         let column = |column| view.column_block(column, block);
-        let tokens = view.own_tokenizers().map(|(id, _)| column(system_fields::tokens_of(id)));
         Ok(Self {
             block,
             sources: column(system_fields::SOURCE_OF)?,
             languages: language.map(column).transpose()?,
-            bytes: column(system_fields::BYTES)?,
-            tokens: tokens.collect::<Result<_, _>>()?,
+            sizes: SizeBlock::read(view, block)?,
         })
     }
 
-    fn count(&self, members: &[ScopeMember], cells: &mut Cells) -> Result<(), QueryError> {
+    fn count(&self, members: &[ScopeMember], cells: &mut Cells) -> Result<(), InspectError> {
         for (slot, member) in (0..=u16::MAX).zip(members) {
             if *member == ScopeMember::Outside {
                 continue;
@@ -168,25 +138,8 @@ impl Block {
             for sum in
                 [Some(all), (*member == ScopeMember::Kept).then_some(kept)].into_iter().flatten()
             {
-                self.add_to(sum, document)?;
+                self.sizes.add_to(sum, document)?;
             }
-        }
-        Ok(())
-    }
-
-    /// What a document comes to.
-    pub(super) fn sum(&self, document: DocId) -> Result<Sum, StoreError> {
-        let mut sum = Sum::default();
-        self.add_to(&mut sum, document)?;
-        Ok(sum)
-    }
-
-    fn add_to(&self, sum: &mut Sum, document: DocId) -> Result<(), StoreError> {
-        sum.documents += 1;
-        sum.bytes += self.bytes.expect(system_fields::BYTES, document)?;
-        sum.tokens.resize(self.tokens.len(), 0);
-        for (sum, column) in sum.tokens.iter_mut().zip(&self.tokens) {
-            *sum += column.get(document.slot()).map_or(0, i64::unsigned_abs);
         }
         Ok(())
     }

@@ -2,9 +2,9 @@
 
 use super::scope::{ScopeMember, StatsScope};
 use super::spread;
+use crate::inspect::InspectError;
 use crate::inspect::snapshots::SnapshotState;
 use crate::sql::DocumentFilter;
-use crate::sql::QueryError;
 use model::ColumnId;
 use model::invariant::part;
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
@@ -44,8 +44,8 @@ pub struct DocumentLengthBin {
 /// of kept documents and some numbers a column.
 ///
 /// # Errors
-/// [`QueryError::Store`] when a row cannot be read.
-pub fn lengths(view: &View) -> Result<Vec<LengthStats>, QueryError> {
+/// [`InspectError`] when a row cannot be read.
+pub fn lengths(view: &View) -> Result<Vec<LengthStats>, InspectError> {
     let moment = SnapshotState::named(view, None)?;
     let all = DocumentFilter::default();
     let scope = StatsScope::new(view, &all, &moment)?;
@@ -56,7 +56,10 @@ pub fn lengths(view: &View) -> Result<Vec<LengthStats>, QueryError> {
         .collect()
 }
 
-fn counted(scope: &StatsScope<'_>, column: ColumnId) -> Result<Vec<DocumentLengthBin>, QueryError> {
+fn counted(
+    scope: &StatsScope<'_>,
+    column: ColumnId,
+) -> Result<Vec<DocumentLengthBin>, InspectError> {
     let mut bins = vec![DocumentLengthBin::default(); BINS];
     for (power, bin) in (0_u32..).zip(&mut bins) {
         (bin.from, bin.to) = bounds(power);

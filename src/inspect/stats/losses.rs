@@ -1,8 +1,8 @@
 //! Counts documents that are not kept, by source and reason.
 
 use super::scope::{ScopeMember, StatsScope};
+use crate::inspect::InspectError;
 use crate::inspect::snapshots::{LossReasonReader, SnapshotState};
-use crate::sql::QueryError;
 use model::{DocId, SourceId, Standing};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -51,7 +51,7 @@ pub(super) fn losses(
     scope: &StatsScope<'_>,
     moment: &SnapshotState,
     is_snapshot: bool,
-) -> Result<Vec<LossStats>, QueryError> {
+) -> Result<Vec<LossStats>, InspectError> {
     let view = scope.view;
     let mut reasons = match is_snapshot {
         true => Some(LossReasonReader::new(view, moment, DocId(0))?),
@@ -77,7 +77,7 @@ pub(super) fn losses(
         Ok(LossStats { source, ..counts.with_rates() })
     };
     let mut all: Vec<LossStats> =
-        counts.into_iter().map(named).collect::<Result<_, QueryError>>()?;
+        counts.into_iter().map(named).collect::<Result<_, InspectError>>()?;
     all.sort_by(|a, b| a.source.cmp(&b.source));
     Ok(all)
 }

@@ -1,8 +1,8 @@
 //! Counts values that are of another type than their declared field, in the documents of a scope.
 
 use super::scope::{ScopeMember, StatsScope};
+use crate::inspect::InspectError;
 use crate::inspect::misfits::{MisfitExample, merge, of_block};
-use crate::sql::QueryError;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ pub struct MisfitStats {
 }
 
 /// The counts of a scope, in the order of the fields.
-pub(super) fn misfits(scope: &StatsScope<'_>) -> Result<Vec<MisfitStats>, QueryError> {
+pub(super) fn misfits(scope: &StatsScope<'_>) -> Result<Vec<MisfitStats>, InspectError> {
     let fields = scope.view.fields();
     if fields.is_empty() {
         return Ok(Vec::new());

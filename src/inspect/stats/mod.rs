@@ -33,9 +33,10 @@ pub(crate) use rejects::reject_reasons;
 pub use rejects::{RejectReasonGroup, RejectStats};
 pub use spread::{ColumnStats, StatsValue};
 
-use super::snapshots::{DocumentCounts, SnapshotMoment, SnapshotState};
+use super::snapshots::{SnapshotInfo, SnapshotState};
+use crate::inspect::InspectError;
+use crate::inspect::counts::DocumentCounts;
 use crate::sql::DocumentFilter;
-use crate::sql::QueryError;
 use model::SourceId;
 use roaring::RoaringTreemap;
 use scope::StatsScope;
@@ -52,7 +53,7 @@ const SOURCES: usize = 12;
 #[non_exhaustive]
 pub struct Stats {
     /// The snapshot that was counted; `now` without one.
-    pub moment: SnapshotMoment,
+    pub moment: SnapshotInfo,
     /// The condition, as it was given.
     #[serde(rename = "where")]
     pub condition: Option<String>,
@@ -84,8 +85,8 @@ pub struct Stats {
 /// range that has it, until that is one value.
 ///
 /// # Errors
-/// [`QueryError`] for a condition, source or snapshot that cannot be used, or when rows cannot be read.
-pub fn stats(view: &View, filter: &DocumentFilter) -> Result<Stats, QueryError> {
+/// [`InspectError`] for a condition, source or snapshot that cannot be used, or when rows cannot be read.
+pub fn stats(view: &View, filter: &DocumentFilter) -> Result<Stats, InspectError> {
     let moment = SnapshotState::named(view, filter.snapshot.as_deref())?;
     let scope = StatsScope::new(view, filter, &moment)?;
     let counted = groups::count(&scope)?;
@@ -106,24 +107,24 @@ pub fn stats(view: &View, filter: &DocumentFilter) -> Result<Stats, QueryError> 
             true => rejected::rejected(view, filter.source.as_deref())?,
             false => Vec::new(),
         },
-        moment: moment.told,
+        moment: moment.info,
     })
 }
 
 /// These documents by source and language, whatever has become of them; as `kept` those that still are.
 ///
 /// # Errors
-/// [`QueryError::Store`] when rows cannot be read.
+/// [`InspectError`] when rows cannot be read.
 pub(crate) fn group_counts(
     view: &View,
     documents: RoaringTreemap,
-) -> Result<SourceLanguageCounts, QueryError> {
+) -> Result<SourceLanguageCounts, InspectError> {
     let moment = SnapshotState::named(view, None)?;
     groups::count(&StatsScope::of(view, documents, &moment))
 }
 
 /// The sources with most kept documents, most first.
-fn largest(view: &View, groups: &[GroupStats]) -> Result<Vec<SourceId>, QueryError> {
+fn largest(view: &View, groups: &[GroupStats]) -> Result<Vec<SourceId>, InspectError> {
     let mut kept: BTreeMap<&str, u64> = BTreeMap::new();
     groups.iter().for_each(|it| *kept.entry(&it.source).or_default() += it.kept.documents);
     let mut kept: Vec<(&str, u64)> = kept.into_iter().filter(|(_, kept)| *kept > 0).collect();

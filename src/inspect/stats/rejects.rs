@@ -1,6 +1,6 @@
 //! Counts rejected records by source and reason; reasons that differ in places and lengths alone are one.
 
-use crate::sql::QueryError;
+use crate::inspect::InspectError;
 use model::Context;
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -90,11 +90,11 @@ fn place(reject: &RejectRecord) -> (&str, &str, u64) {
 /// All rejected records by reason, the most frequent first. Holds one record a reason.
 ///
 /// # Errors
-/// [`QueryError`] when a row cannot be read, or after the stop.
+/// [`InspectError`] when a row cannot be read, or after the stop.
 pub(crate) fn reject_reasons(
     view: &View,
     context: &Context<'_>,
-) -> Result<Vec<RejectReasonGroup>, QueryError> {
+) -> Result<Vec<RejectReasonGroup>, InspectError> {
     let mut reasons = ReasonGroups::default();
     for reject in view.all_rejects()? {
         context.check_interrupt()?;
@@ -104,7 +104,7 @@ pub(crate) fn reject_reasons(
 }
 
 /// The rejected records of all sources or one, by source; the most frequent reason of each first.
-pub(super) fn rejected(view: &View, only: Option<&str>) -> Result<Vec<RejectStats>, QueryError> {
+pub(super) fn rejected(view: &View, only: Option<&str>) -> Result<Vec<RejectStats>, InspectError> {
     let mut sources: BTreeMap<String, ReasonGroups> = BTreeMap::new();
     for reject in view.all_rejects()? {
         let reject = reject?;

@@ -1,8 +1,8 @@
 //! The scope of a report: which documents of each block are examined, and which of these are kept.
 
+use crate::inspect::InspectError;
 use crate::inspect::snapshots::SnapshotState;
 use crate::sql::DocumentFilter;
-use crate::sql::QueryError;
 use crate::sql::select_with;
 use model::{BLOCK_SIZE, DocId, TermId};
 use roaring::RoaringTreemap;
@@ -34,7 +34,7 @@ impl<'a> StatsScope<'a> {
         view: &'a View,
         filter: &DocumentFilter,
         moment: &'a SnapshotState,
-    ) -> Result<Self, QueryError> {
+    ) -> Result<Self, InspectError> {
         let source = match &filter.source {
             None => None,
             Some(name) => {
@@ -46,7 +46,7 @@ impl<'a> StatsScope<'a> {
         };
         let select = |condition: &String| select_with(view, condition, &filter.parameters);
         let selected = filter.condition.as_ref().map(select).transpose()?;
-        Ok(Self { view, documents: moment.told.documents, kept: &moment.kept, selected, source })
+        Ok(Self { view, documents: moment.info.documents, kept: &moment.kept, selected, source })
     }
 
     /// These documents alone.
@@ -57,7 +57,7 @@ impl<'a> StatsScope<'a> {
     ) -> Self {
         Self {
             view,
-            documents: moment.told.documents,
+            documents: moment.info.documents,
             kept: &moment.kept,
             selected: Some(documents),
             source: None,
@@ -70,7 +70,7 @@ impl<'a> StatsScope<'a> {
     }
 
     /// The part of each document of a block, by slot.
-    pub(super) fn members(&self, block: u64) -> Result<Vec<ScopeMember>, QueryError> {
+    pub(super) fn members(&self, block: u64) -> Result<Vec<ScopeMember>, InspectError> {
         let ids = block * BLOCK_SIZE..self.documents.min((block + 1) * BLOCK_SIZE);
         let len = usize::try_from(ids.end.saturating_sub(ids.start)).unwrap_or(0);
         let all = self.selected.is_none() && self.source.is_none();

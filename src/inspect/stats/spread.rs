@@ -5,7 +5,7 @@
 //! blocks of the column, with at most ten ranges counted at a time.
 
 use super::scope::{ScopeMember, StatsScope};
-use crate::sql::QueryError;
+use crate::inspect::InspectError;
 use model::{ColumnId, FieldKind, shown_timestamp, unsortable_float};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use serde::{Serialize, Serializer};
@@ -117,11 +117,11 @@ pub(super) fn measured(view: &View) -> Vec<MeasuredColumn> {
 }
 
 /// The spread of lengths and declared numbers in a scope: for each column first of all documents, then of kept ones.
-pub(super) fn columns(scope: &StatsScope<'_>) -> Result<Vec<ColumnStats>, QueryError> {
+pub(super) fn columns(scope: &StatsScope<'_>) -> Result<Vec<ColumnStats>, InspectError> {
     let measured: Vec<[ColumnStats; 2]> = measured(scope.view)
         .into_par_iter()
         .map(|column| column.measure(scope))
-        .collect::<Result<_, QueryError>>()?;
+        .collect::<Result<_, InspectError>>()?;
     Ok(measured.into_iter().flatten().collect())
 }
 
@@ -131,7 +131,7 @@ impl MeasuredColumn {
         QuantileSet::new(self.kind)
     }
 
-    fn measure(&self, scope: &StatsScope<'_>) -> Result<[ColumnStats; 2], QueryError> {
+    fn measure(&self, scope: &StatsScope<'_>) -> Result<[ColumnStats; 2], InspectError> {
         let mut sets = [QuantileSet::new(self.kind), QuantileSet::new(self.kind)];
         // Bounds and sums first; then ranges are counted until every quantile is known.
         let documents = self.pass(scope, &mut sets, QuantileSet::take)?;
@@ -142,7 +142,7 @@ impl MeasuredColumn {
         }
         let [all, kept] = sets;
         let [of_all, of_kept] = documents;
-        Ok([self.told(&all, of_all, false), self.told(&kept, of_kept, true)])
+        Ok([self.column_stats(&all, of_all, false), self.column_stats(&kept, of_kept, true)])
     }
 
     /// Gives every value to its sets: all documents, and kept ones. Answers how many documents each has.
@@ -151,7 +151,7 @@ impl MeasuredColumn {
         scope: &StatsScope<'_>,
         sets: &mut [QuantileSet; 2],
         take: impl Fn(&mut QuantileSet, i64),
-    ) -> Result<[u64; 2], QueryError> {
+    ) -> Result<[u64; 2], InspectError> {
         let [all, kept] = sets;
         let mut documents = [0, 0];
         for block in scope.blocks() {
@@ -175,7 +175,12 @@ impl MeasuredColumn {
         Ok(documents)
     }
 
-    pub(super) fn told(&self, set: &QuantileSet, documents: u64, of_kept: bool) -> ColumnStats {
+    pub(super) fn column_stats(
+        &self,
+        set: &QuantileSet,
+        documents: u64,
+        of_kept: bool,
+    ) -> ColumnStats {
         let value = |value: i64| match self.kind {
             FieldKind::Float => StatsValue::Float(unsortable_float(value)),
             FieldKind::Timestamp => StatsValue::Timestamp(value),

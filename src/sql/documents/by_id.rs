@@ -3,7 +3,7 @@
 use super::columns::ColumnReader;
 use super::filter::StoredBlock;
 use super::schema::{ColumnSource, DocumentColumn, DocumentColumns, declared_source};
-use crate::sql::error::QueryError;
+use crate::sql::error::SqlError;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
 use model::{DocId, FieldDeclaration, FieldId};
@@ -21,15 +21,15 @@ impl DocumentBatchReader {
     /// The columns with these names, in their order.
     ///
     /// # Errors
-    /// [`QueryError::NoDocumentColumn`].
-    pub fn named(view: &View, names: &[String]) -> Result<Self, QueryError> {
+    /// [`SqlError::NoDocumentColumn`].
+    pub fn named(view: &View, names: &[String]) -> Result<Self, SqlError> {
         let known = DocumentColumns::of(view);
         let column = |name: &String| {
             let found = known.columns.iter().position(|column| column.name == *name);
-            found.ok_or_else(|| QueryError::NoDocumentColumn(known.unknown(name)))
+            found.ok_or_else(|| SqlError::NoDocumentColumn(known.unknown(name)))
         };
         let places: Vec<usize> = names.iter().map(column).collect::<Result<_, _>>()?;
-        let read = Arc::new(known.schema.project(&places).map_err(QueryError::arrow)?);
+        let read = Arc::new(known.schema.project(&places).map_err(SqlError::arrow)?);
         let wanted = places.iter().filter_map(|at| known.columns.get(*at).cloned()).collect();
         Ok(Self { wanted, read })
     }
@@ -49,16 +49,16 @@ impl DocumentBatchReader {
     /// The rows of `documents`, which must be ascending and of one block; texts as views.
     ///
     /// # Errors
-    /// [`QueryError`] when a row of the store cannot be read.
-    pub fn read(&self, view: &View, documents: &[DocId]) -> Result<RecordBatch, QueryError> {
+    /// [`SqlError`] when a row of the store cannot be read.
+    pub fn read(&self, view: &View, documents: &[DocId]) -> Result<RecordBatch, SqlError> {
         let Some(first) = documents.first() else {
             return Ok(RecordBatch::new_empty(Arc::clone(&self.read)));
         };
         let read = Arc::clone(&self.read);
-        let mut filler = ColumnReader::new(view, &self.wanted, read, documents.len())?;
-        let open = filler.open(StoredBlock::new(view, first.block()))?;
+        let mut reader = ColumnReader::new(view, &self.wanted, read, documents.len())?;
+        let open = reader.open(StoredBlock::new(view, first.block()))?;
         let slots: Vec<u16> = documents.iter().map(|document| document.slot()).collect();
-        filler.batch(&open, &slots)
+        reader.batch(&open, &slots)
     }
 }
 

@@ -4,7 +4,7 @@ use super::filter::{IndexBlock, StoredBlock};
 use super::relations::{ClusterRelation, ClusterSizeCache};
 use super::schema::{ColumnSource, DocumentColumn};
 use crate::sql::engine::limits::QueryLimits;
-use crate::sql::error::QueryError;
+use crate::sql::error::SqlError;
 use crate::sql::evidence::verdicts;
 use crate::sql::keys::KeyFormatter;
 use arrow::array::{
@@ -59,7 +59,7 @@ impl<'a> ColumnReader<'a> {
         wanted: &'a [DocumentColumn],
         schema: SchemaRef,
         rows: usize,
-    ) -> Result<Self, QueryError> {
+    ) -> Result<Self, SqlError> {
         let mut standings = Vec::new();
         for standing in Standing::ALL {
             let value = system_fields::standing_value(view.generation(), standing);
@@ -99,7 +99,7 @@ impl<'a> ColumnReader<'a> {
     }
 
     /// Reads what the batches of a block share.
-    pub(crate) fn open(&self, block: StoredBlock<'a>) -> Result<ScanBlock<'a>, QueryError> {
+    pub(crate) fn open(&self, block: StoredBlock<'a>) -> Result<ScanBlock<'a>, SqlError> {
         let mut standings = Vec::new();
         if self.by_standing {
             for (standing, term) in &self.standings {
@@ -110,7 +110,7 @@ impl<'a> ColumnReader<'a> {
     }
 
     /// How many of `slots` the next batch takes: bounded in rows, and in bytes of text.
-    pub(crate) fn take(&self, open: &ScanBlock<'_>, slots: &[u16]) -> Result<usize, QueryError> {
+    pub(crate) fn take(&self, open: &ScanBlock<'_>, slots: &[u16]) -> Result<usize, SqlError> {
         let rows = self.rows.min(slots.len());
         if !self.wants(|source| source == ColumnSource::Text) {
             return Ok(rows);
@@ -133,7 +133,7 @@ impl<'a> ColumnReader<'a> {
         &mut self,
         open: &ScanBlock<'a>,
         slots: &[u16],
-    ) -> Result<RecordBatch, QueryError> {
+    ) -> Result<RecordBatch, SqlError> {
         let rows = ScanRows {
             open,
             slots,
@@ -149,14 +149,14 @@ impl<'a> ColumnReader<'a> {
         }
         let options = RecordBatchOptions::new().with_row_count(Some(slots.len()));
         RecordBatch::try_new_with_options(Arc::clone(&self.schema), arrays, &options)
-            .map_err(QueryError::arrow)
+            .map_err(SqlError::arrow)
     }
 
     fn headers(
         &self,
         open: &ScanBlock<'_>,
         slots: &[u16],
-    ) -> Result<Vec<DocumentRecord>, QueryError> {
+    ) -> Result<Vec<DocumentRecord>, SqlError> {
         let mut headers = Vec::new();
         if !self.wants(|source| matches!(source, ColumnSource::Key | ColumnSource::Text)) {
             return Ok(headers);
@@ -185,7 +185,7 @@ impl<'a> ColumnReader<'a> {
         &self,
         open: &ScanBlock<'_>,
         slots: &[u16],
-    ) -> Result<Vec<ClusterRelation>, QueryError> {
+    ) -> Result<Vec<ClusterRelation>, SqlError> {
         if !self.wants(is_relation) {
             return Ok(Vec::new());
         }
@@ -200,7 +200,7 @@ impl<'a> ColumnReader<'a> {
         &mut self,
         rows: &ScanRows<'_, '_>,
         source: ColumnSource,
-    ) -> Result<ArrayRef, QueryError> {
+    ) -> Result<ArrayRef, SqlError> {
         let open = rows.open;
         let slots = rows.slots.iter();
         Ok(match source {
@@ -255,7 +255,7 @@ impl<'a> ColumnReader<'a> {
             ColumnSource::Key => {
                 let documents = rows.slots.iter().map(|slot| rows.open.block.document(*slot));
                 let shown = |(id, header)| self.keys.shown(self.view, id, header);
-                let keys: Result<Vec<String>, QueryError> =
+                let keys: Result<Vec<String>, SqlError> =
                     documents.zip(&rows.headers).map(shown).collect();
                 Arc::new(StringArray::from(keys?))
             }
@@ -265,7 +265,7 @@ impl<'a> ColumnReader<'a> {
         })
     }
 
-    fn crowded(&self, rows: &ScanRows<'_, '_>) -> Result<ArrayRef, QueryError> {
+    fn crowded(&self, rows: &ScanRows<'_, '_>) -> Result<ArrayRef, SqlError> {
         let crowded = match self.crowded {
             Some(term) => rows.open.block.posting(term)?,
             None => RoaringBitmap::new(),
@@ -279,7 +279,7 @@ impl<'a> ColumnReader<'a> {
         &self,
         rows: &ScanRows<'_, '_>,
         column: &DocumentColumn,
-    ) -> Result<ArrayRef, QueryError> {
+    ) -> Result<ArrayRef, SqlError> {
         let found = match column.shared.get() {
             Some(found) => found,
             None => {
@@ -296,17 +296,17 @@ impl<'a> ColumnReader<'a> {
         Ok(Arc::new(rows.slots.iter().map(names).collect::<StringArray>()))
     }
 
-    fn cluster_sizes(&mut self, rows: &ScanRows<'_, '_>) -> Result<ArrayRef, QueryError> {
+    fn cluster_sizes(&mut self, rows: &ScanRows<'_, '_>) -> Result<ArrayRef, SqlError> {
         let (view, sizes) = (self.view, &mut self.sizes);
         let size = |relation: &ClusterRelation| {
             let members = |cluster| move || Ok(view.members(cluster)?.len());
             relation.cluster.map(|cluster| sizes.of(cluster, members(cluster))).transpose()
         };
-        let sizes: Result<Int64Array, QueryError> = rows.relations.iter().map(size).collect();
+        let sizes: Result<Int64Array, SqlError> = rows.relations.iter().map(size).collect();
         Ok(Arc::new(sizes?))
     }
 
-    fn texts(&self, rows: &ScanRows<'_, '_>) -> Result<ArrayRef, QueryError> {
+    fn texts(&self, rows: &ScanRows<'_, '_>) -> Result<ArrayRef, SqlError> {
         let mut texts = StringViewBuilder::with_capacity(rows.slots.len());
         for (slot, header) in rows.slots.iter().zip(&rows.headers) {
             let owner = header.text_owner(rows.open.block.document(*slot));
@@ -315,7 +315,7 @@ impl<'a> ColumnReader<'a> {
         Ok(Arc::new(texts.finish()))
     }
 
-    fn metadata(&self, rows: &ScanRows<'_, '_>) -> Result<ArrayRef, QueryError> {
+    fn metadata(&self, rows: &ScanRows<'_, '_>) -> Result<ArrayRef, SqlError> {
         let mut objects = StringViewBuilder::with_capacity(rows.slots.len());
         for slot in rows.slots {
             append(&mut objects, &self.view.metadata(rows.open.block.document(*slot))?)?;
@@ -323,7 +323,7 @@ impl<'a> ColumnReader<'a> {
         Ok(Arc::new(objects.finish()))
     }
 
-    fn source_names(&self, rows: &ScanRows<'_, '_>) -> Result<ArrayRef, QueryError> {
+    fn source_names(&self, rows: &ScanRows<'_, '_>) -> Result<ArrayRef, SqlError> {
         let mut names = Vec::with_capacity(rows.slots.len());
         rows.values(system_fields::SOURCE_OF, |source| {
             let source = source.and_then(|id| u32::try_from(id).ok());
@@ -332,11 +332,7 @@ impl<'a> ColumnReader<'a> {
         Ok(Arc::new(names.into_iter().collect::<Result<StringArray, StoreError>>()?))
     }
 
-    fn keywords(
-        &mut self,
-        rows: &ScanRows<'_, '_>,
-        field: FieldId,
-    ) -> Result<ArrayRef, QueryError> {
+    fn keywords(&mut self, rows: &ScanRows<'_, '_>, field: FieldId) -> Result<ArrayRef, SqlError> {
         let column: ColumnId = system_fields::column_of(field);
         let terms = rows.open.block.column(column)?;
         let terms = terms.values()?.unwrap_or_default();
@@ -355,7 +351,7 @@ impl<'a> ColumnReader<'a> {
         document: DocId,
         field: FieldId,
         term: TermId,
-    ) -> Result<Option<Arc<str>>, QueryError> {
+    ) -> Result<Option<Arc<str>>, SqlError> {
         if let Some(known) = self.values.get(&term) {
             return Ok(Some(Arc::clone(known)));
         }
@@ -372,10 +368,10 @@ impl<'a> ColumnReader<'a> {
     }
 }
 
-pub(crate) fn strings(values: &[Option<Arc<str>>]) -> Result<StringArray, QueryError> {
+pub(crate) fn strings(values: &[Option<Arc<str>>]) -> Result<StringArray, SqlError> {
     let bytes: usize = values.iter().flatten().map(|value| value.len()).sum();
     if i32::try_from(bytes).is_err() {
-        return Err(QueryError::arrow(ArrowError::OffsetOverflowError(bytes)));
+        return Err(SqlError::arrow(ArrowError::OffsetOverflowError(bytes)));
     }
     Ok(values.iter().map(Option::as_deref).collect())
 }
@@ -385,7 +381,7 @@ fn stored<T: ArrowPrimitiveType>(
     rows: &ScanRows<'_, '_>,
     column: ColumnId,
     of: impl Fn(i64) -> Option<T::Native>,
-) -> Result<PrimitiveArray<T>, QueryError> {
+) -> Result<PrimitiveArray<T>, SqlError> {
     let mut array = PrimitiveBuilder::<T>::with_capacity(rows.slots.len());
     rows.values(column, |value| array.append_option(value.and_then(&of)))?;
     Ok(array.finish())
@@ -403,7 +399,7 @@ struct ScanRows<'r, 'a> {
 
 impl ScanRows<'_, '_> {
     /// Calls `each` with every row's value of a stored column.
-    fn values(&self, column: ColumnId, each: impl FnMut(Option<i64>)) -> Result<(), QueryError> {
+    fn values(&self, column: ColumnId, each: impl FnMut(Option<i64>)) -> Result<(), SqlError> {
         let stored = self.open.block.column(column)?;
         stored.values()?.unwrap_or_default().values_of(self.slots, each);
         Ok(())
@@ -434,6 +430,6 @@ const fn is_relation(source: ColumnSource) -> bool {
     )
 }
 
-fn append(to: &mut StringViewBuilder, value: &str) -> Result<(), QueryError> {
-    to.try_append_value(value).map_err(QueryError::arrow)
+fn append(to: &mut StringViewBuilder, value: &str) -> Result<(), SqlError> {
+    to.try_append_value(value).map_err(SqlError::arrow)
 }

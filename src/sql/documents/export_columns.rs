@@ -2,7 +2,7 @@
 
 use super::by_id::DocumentBatchReader;
 use super::pair_columns::PairBatchReader;
-use crate::sql::error::QueryError;
+use crate::sql::error::SqlError;
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 use model::DocId;
@@ -21,8 +21,8 @@ impl ExportColumns {
     /// The columns of `documents` with these names, in their order.
     ///
     /// # Errors
-    /// [`QueryError::NoDocumentColumn`].
-    pub fn of_documents(view: &View, names: &[String]) -> Result<Self, QueryError> {
+    /// [`SqlError::NoDocumentColumn`].
+    pub fn of_documents(view: &View, names: &[String]) -> Result<Self, SqlError> {
         Ok(Self(Told::Document(DocumentBatchReader::named(view, names)?)))
     }
 
@@ -30,8 +30,8 @@ impl ExportColumns {
     /// and the commit that brought the removed document; all of them without names.
     ///
     /// # Errors
-    /// [`QueryError::NoDocumentColumn`].
-    pub fn of_pairs(names: Option<&[String]>) -> Result<Self, QueryError> {
+    /// [`SqlError::NoDocumentColumn`].
+    pub fn of_pairs(names: Option<&[String]>) -> Result<Self, SqlError> {
         Ok(Self(Told::Pair(PairBatchReader::named(names)?)))
     }
 
@@ -48,12 +48,12 @@ impl ExportColumns {
     /// without a witness has none. Texts may be views, which files do not have.
     ///
     /// # Errors
-    /// [`QueryError`] when a row of the store cannot be read.
+    /// [`SqlError`] when a row of the store cannot be read.
     pub fn read(
         &self,
         view: &View,
         documents: Vec<DocId>,
-    ) -> Result<(RecordBatch, Vec<DocId>), QueryError> {
+    ) -> Result<(RecordBatch, Vec<DocId>), SqlError> {
         match &self.0 {
             Told::Document(rows) => Ok((rows.read(view, &documents)?, documents)),
             Told::Pair(columns) => columns.read(view, &documents),

@@ -4,7 +4,7 @@
 
 use super::intervals::IntervalSet;
 use super::predicate::Predicate;
-use crate::sql::error::QueryError;
+use crate::sql::error::SqlError;
 use crate::sql::keys::find_keys;
 use model::{BLOCK_SIZE, ColumnId, DocId, TermId};
 use roaring::{RoaringBitmap, RoaringTreemap};
@@ -118,7 +118,7 @@ pub(crate) enum ResolvedPredicate {
 
 impl ResolvedPredicate {
     /// Looks the predicate's values up in a view.
-    pub(crate) fn resolve(predicate: &Predicate, view: &View) -> Result<Self, QueryError> {
+    pub(crate) fn resolve(predicate: &Predicate, view: &View) -> Result<Self, SqlError> {
         Ok(match predicate {
             Predicate::All => Self::All,
             Predicate::Nothing => Self::Nothing,
@@ -156,7 +156,7 @@ impl ResolvedPredicate {
         })
     }
 
-    fn all_in_view(parts: &[Predicate], view: &View) -> Result<Vec<Self>, QueryError> {
+    fn all_in_view(parts: &[Predicate], view: &View) -> Result<Vec<Self>, SqlError> {
         parts.iter().map(|part| Self::resolve(part, view)).collect()
     }
 

@@ -1,7 +1,7 @@
 //! The table of removed documents beside their witnesses: its columns, read for documents given by id.
 
 use super::pairs::{DuplicatePair, PairReader};
-use crate::sql::error::QueryError;
+use crate::sql::error::SqlError;
 use arrow::array::{ArrayRef, Float64Array, StringArray, UInt64Array};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
@@ -31,12 +31,12 @@ pub(crate) struct PairBatchReader(Vec<&'static str>);
 
 impl PairBatchReader {
     /// The columns of these names; without names all.
-    pub(crate) fn named(names: Option<&[String]>) -> Result<Self, QueryError> {
+    pub(crate) fn named(names: Option<&[String]>) -> Result<Self, SqlError> {
         let all = || COLUMNS.iter().map(|(name, _)| *name);
         let Some(names) = names else { return Ok(Self(all().collect())) };
         let known = |name: &String| {
             let found = all().find(|known| known == name);
-            found.ok_or_else(|| QueryError::Unknown(UnknownName::new("column", name, all())))
+            found.ok_or_else(|| SqlError::Unknown(UnknownName::new("column", name, all())))
         };
         Ok(Self(names.iter().map(known).collect::<Result<_, _>>()?))
     }
@@ -54,7 +54,7 @@ impl PairBatchReader {
         &self,
         view: &View,
         documents: &[DocId],
-    ) -> Result<(RecordBatch, Vec<DocId>), QueryError> {
+    ) -> Result<(RecordBatch, Vec<DocId>), SqlError> {
         let mut shown = PairReader::new(view);
         let mut pairs = Vec::with_capacity(documents.len());
         let mut commits = Vec::with_capacity(documents.len());
@@ -74,7 +74,7 @@ impl PairBatchReader {
         let options = RecordBatchOptions::new().with_row_count(Some(pairs.len()));
         let documents = pairs.iter().map(|pair| DocId(pair.id)).collect();
         let rows = RecordBatch::try_new_with_options(self.schema(), columns, &options);
-        Ok((rows.map_err(QueryError::arrow)?, documents))
+        Ok((rows.map_err(SqlError::arrow)?, documents))
     }
 }
 

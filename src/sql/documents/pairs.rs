@@ -1,6 +1,6 @@
 //! Iterates over removed documents beside their witnesses, as `corpusdb duplicates` lists them.
 
-use crate::sql::error::QueryError;
+use crate::sql::error::SqlError;
 use crate::sql::keys::KeyFormatter;
 use model::{DocId, Match};
 use serde::Serialize;
@@ -51,13 +51,13 @@ enum PairSelection<'a> {
 /// documents whose witness it is.
 ///
 /// # Errors
-/// [`QueryError::NoDocument`] for an id that was never given, [`QueryError::Store`] when a row
+/// [`SqlError::NoDocument`] for an id that was never given, [`SqlError::Store`] when a row
 /// cannot be read.
-pub fn duplicates(view: &View, document: Option<DocId>) -> Result<Duplicates<'_>, QueryError> {
+pub fn duplicates(view: &View, document: Option<DocId>) -> Result<Duplicates<'_>, SqlError> {
     let removed = match document {
         None => PairSelection::All(view.matched()?),
         Some(document) if document.0 >= view.documents() => {
-            return Err(QueryError::NoDocument { document, documents: view.documents() });
+            return Err(SqlError::NoDocument { document, documents: view.documents() });
         }
         Some(document) => PairSelection::These(match view.match_of(document)? {
             Some(_) => vec![document].into_iter(),
@@ -69,7 +69,7 @@ pub fn duplicates(view: &View, document: Option<DocId>) -> Result<Duplicates<'_>
 
 impl Duplicates<'_> {
     /// The next document with a match; none behind the last one.
-    fn matched(&mut self) -> Result<Option<(DocId, Match)>, QueryError> {
+    fn matched(&mut self) -> Result<Option<(DocId, Match)>, SqlError> {
         match &mut self.removed {
             PairSelection::All(matches) => {
                 let next = matches.next().transpose()?;
@@ -87,7 +87,7 @@ impl Duplicates<'_> {
         }
     }
 
-    fn next_pair(&mut self) -> Result<Option<DuplicatePair>, QueryError> {
+    fn next_pair(&mut self) -> Result<Option<DuplicatePair>, SqlError> {
         while let Some((removed, found)) = self.matched()? {
             let pair = self.pairs.pair(removed, &found)?;
             if pair.is_some() {
@@ -99,7 +99,7 @@ impl Duplicates<'_> {
 }
 
 impl Iterator for Duplicates<'_> {
-    type Item = Result<DuplicatePair, QueryError>;
+    type Item = Result<DuplicatePair, SqlError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let next = self.next_pair();
@@ -132,7 +132,7 @@ impl<'a> PairReader<'a> {
         &mut self,
         removed: DocId,
         found: &Match,
-    ) -> Result<Option<DuplicatePair>, QueryError> {
+    ) -> Result<Option<DuplicatePair>, SqlError> {
         if !found.is_duplicate() {
             return Ok(None);
         }
@@ -153,7 +153,7 @@ impl<'a> PairReader<'a> {
     }
 
     /// Key and source of a document.
-    pub(crate) fn named(&mut self, document: DocId) -> Result<(String, String), QueryError> {
+    pub(crate) fn named(&mut self, document: DocId) -> Result<(String, String), SqlError> {
         let header = self.view.expect_header(document)?;
         let source = self.view.source_name(header.source)?.to_owned();
         Ok((self.keys.shown(self.view, document, &header)?, source))

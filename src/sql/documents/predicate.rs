@@ -215,8 +215,8 @@ impl<'a> PredicateBuilder<'a> {
             each.map(IntervalSet::union_of)
         };
         let integers = match cast {
-            Some(NumberCast::Rounding) => ranges::of_doubles,
-            Some(NumberCast::Exact) | None => ranges::of_integers,
+            Some(NumberCast::Rounding) => intervals::of_doubles,
+            Some(NumberCast::Exact) | None => intervals::of_integers,
         };
         let leaf = match source {
             ColumnSource::Id => ComparisonLeaf::Id(numbers(integers)?),
@@ -224,13 +224,13 @@ impl<'a> PredicateBuilder<'a> {
                 ComparisonLeaf::Number(column, numbers(integers)?)
             }
             ColumnSource::Float(column) => {
-                ComparisonLeaf::Number(column, numbers(ranges::of_floats)?)
+                ComparisonLeaf::Number(column, numbers(intervals::of_floats)?)
             }
             ColumnSource::Bool(column) => {
-                ComparisonLeaf::Number(column, numbers(ranges::of_truths)?)
+                ComparisonLeaf::Number(column, numbers(intervals::of_truths)?)
             }
             ColumnSource::Timestamp(column) => {
-                ComparisonLeaf::Number(column, numbers(ranges::of_timestamps)?)
+                ComparisonLeaf::Number(column, numbers(intervals::of_timestamps)?)
             }
             ColumnSource::Key => {
                 let texts: Option<Vec<&str>> =

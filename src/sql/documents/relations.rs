@@ -1,6 +1,6 @@
 //! The relation of a document to its cluster: its witness, their similarity, and the size of the cluster.
 
-use crate::sql::error::QueryError;
+use crate::sql::error::SqlError;
 use model::{DocId, Match, Standing};
 use std::collections::HashMap;
 use store::View;
@@ -16,7 +16,7 @@ pub(crate) struct ClusterRelation {
 
 impl ClusterRelation {
     /// The relation of a document whose standing is known.
-    pub(crate) fn of(view: &View, document: DocId, standing: Standing) -> Result<Self, QueryError> {
+    pub(crate) fn of(view: &View, document: DocId, standing: Standing) -> Result<Self, SqlError> {
         Ok(match standing {
             Standing::Kept => Self { duplicate: None, cluster: Some(document) },
             Standing::Exact | Standing::Near => {
@@ -50,8 +50,8 @@ impl ClusterSizeCache {
     pub(crate) fn of(
         &mut self,
         cluster: DocId,
-        members: impl FnOnce() -> Result<usize, QueryError>,
-    ) -> Result<i64, QueryError> {
+        members: impl FnOnce() -> Result<usize, SqlError>,
+    ) -> Result<i64, SqlError> {
         if let Some(known) = self.known.get(&cluster) {
             return Ok(*known);
         }

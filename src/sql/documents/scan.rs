@@ -4,7 +4,7 @@ use super::columns::ColumnReader;
 use super::filter::{ResolvedPredicate, StoredBlock, slots_of_bitmap};
 use super::producer::BatchSink;
 use super::schema::DocumentColumn;
-use crate::sql::error::QueryError;
+use crate::sql::error::SqlError;
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use roaring::RoaringBitmap;
@@ -31,9 +31,9 @@ impl DocumentScan {
         limit: Option<usize>,
         rows: usize,
         sink: &mut BatchSink<'_>,
-    ) -> Result<(), QueryError> {
+    ) -> Result<(), SqlError> {
         let mut left = limit.map_or(u64::MAX, |limit| u64::try_from(limit).unwrap_or(u64::MAX));
-        let mut filler =
+        let mut reader =
             ColumnReader::new(&self.view, &self.wanted, Arc::clone(&self.schema), rows)?;
         for number in blocks {
             // Asks whether a receiver is left: a run of blocks may yield no batch for long.
@@ -52,7 +52,7 @@ impl DocumentScan {
             let go_on = if self.wanted.is_empty() {
                 sink(self.counted(slots.len())?).is_continue()
             } else {
-                self.rows(&mut filler, block, &slots, sink)?
+                self.rows(&mut reader, block, &slots, sink)?
             };
             if !go_on {
                 break;
@@ -62,27 +62,27 @@ impl DocumentScan {
     }
 
     /// A batch of `rows` rows without columns.
-    fn counted(&self, rows: u64) -> Result<RecordBatch, QueryError> {
+    fn counted(&self, rows: u64) -> Result<RecordBatch, SqlError> {
         let rows = usize::try_from(rows).unwrap_or(usize::MAX);
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         RecordBatch::try_new_with_options(Arc::clone(&self.schema), Vec::new(), &options)
-            .map_err(QueryError::arrow)
+            .map_err(SqlError::arrow)
     }
 
     fn rows<'v>(
         &self,
-        filler: &mut ColumnReader<'v>,
+        reader: &mut ColumnReader<'v>,
         block: StoredBlock<'v>,
         slots: &RoaringBitmap,
         sink: &mut BatchSink<'_>,
-    ) -> Result<bool, QueryError> {
-        let open = filler.open(block)?;
+    ) -> Result<bool, SqlError> {
+        let open = reader.open(block)?;
         let slots = slots_of_bitmap(slots);
         let mut rest = slots.as_slice();
         while !rest.is_empty() {
-            let taken = filler.take(&open, rest)?;
+            let taken = reader.take(&open, rest)?;
             let (now, later) = rest.split_at(taken);
-            if sink(filler.batch(&open, now)?).is_break() {
+            if sink(reader.batch(&open, now)?).is_break() {
                 return Ok(false);
             }
             rest = later;

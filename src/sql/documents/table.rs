@@ -54,7 +54,7 @@ impl DocumentsTable {
         self.within.as_ref().map(|within| within.snapshot.as_str())
     }
 
-    pub(in crate::sql) fn translator(&self) -> PredicateBuilder<'_> {
+    pub(in crate::sql) fn predicates(&self) -> PredicateBuilder<'_> {
         PredicateBuilder::new(&self.view, &self.columns)
     }
 }
@@ -79,8 +79,8 @@ impl TableProvider for DocumentsTable {
         &self,
         filters: &[&Expr],
     ) -> Result<Vec<TableProviderFilterPushDown>> {
-        let translator = self.translator();
-        let support = |filter: &&Expr| match translator.truth(filter) {
+        let predicates = self.predicates();
+        let support = |filter: &&Expr| match predicates.truth(filter) {
             Some(_) => TableProviderFilterPushDown::Exact,
             None => TableProviderFilterPushDown::Unsupported,
         };
@@ -94,7 +94,7 @@ impl TableProvider for DocumentsTable {
         filters: &[Expr],
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let predicate = self.translator().all(filters).ok_or_else(|| {
+        let predicate = self.predicates().all(filters).ok_or_else(|| {
             DataFusionError::Internal(
                 "a filter that the indexes cannot answer was handed to the scan".to_owned(),
             )

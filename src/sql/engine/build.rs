@@ -7,7 +7,7 @@ use super::limits::QueryLimits;
 use super::pool::SortSharePool;
 use crate::sql::documents::coded::CodedGroupBy;
 use crate::sql::documents::table::PARTITIONS;
-use crate::sql::error::QueryError;
+use crate::sql::error::SqlError;
 use crate::sql::functions::{json, text_quality};
 use crate::sql::growing;
 use crate::sql::rules::exact;
@@ -39,14 +39,14 @@ pub(in crate::sql) struct BatchLimits {
 }
 
 /// The engine of a view without tables: made once and cloned for every statement. It keeps no view open.
-pub(in crate::sql) fn engine(view: &View) -> std::result::Result<Arc<SessionState>, QueryError> {
-    view.cached(|| made(view, runtime(view)?).map_err(QueryError::run))
+pub(in crate::sql) fn engine(view: &View) -> std::result::Result<Arc<SessionState>, SqlError> {
+    view.cached(|| made(view, runtime(view)?).map_err(SqlError::run))
 }
 
 /// Memory and temporary files of one statement.
-pub(in crate::sql) fn runtime(view: &View) -> std::result::Result<Arc<RuntimeEnv>, QueryError> {
+pub(in crate::sql) fn runtime(view: &View) -> std::result::Result<Arc<RuntimeEnv>, SqlError> {
     let pool = Arc::new(SortSharePool::new(QueryLimits::of(view).pool));
-    RuntimeEnvBuilder::new().with_memory_pool(pool).build_arc().map_err(QueryError::run)
+    RuntimeEnvBuilder::new().with_memory_pool(pool).build_arc().map_err(SqlError::run)
 }
 
 fn made(view: &View, runtime: Arc<RuntimeEnv>) -> Result<SessionState> {
@@ -89,7 +89,7 @@ fn made(view: &View, runtime: Arc<RuntimeEnv>) -> Result<SessionState> {
     json::register(&mut state)?;
     exact::register(&mut state)?;
     exact::register_series(&mut state);
-    quality::register(&mut state)?;
+    text_quality::register(&mut state)?;
     // The name that other databases have for it.
     let percentile = approx_percentile_cont_udaf().as_ref().clone();
     let named = Arc::new(percentile.with_aliases(["approx_percentile"]));

@@ -4,7 +4,7 @@
 //! another async runtime, they block its thread while they run.
 
 use super::drivers::DriverThreads;
-use crate::sql::error::QueryError;
+use crate::sql::error::SqlError;
 use std::future::Future;
 use std::sync::mpsc::Receiver;
 use std::thread::{Builder, ScopedJoinHandle};
@@ -20,19 +20,19 @@ const PATIENCE: Duration = Duration::from_secs(1);
 static DRIVERS: DriverThreads = DriverThreads::new(PATIENCE);
 
 /// The result of work that was started, to be received.
-pub(crate) type RunningStatement<T> = Receiver<Result<T, QueryError>>;
+pub(crate) type RunningStatement<T> = Receiver<Result<T, SqlError>>;
 
 /// Runs `work` on a current-thread runtime of its own thread while `meanwhile` runs here; gives both results.
 pub(crate) fn drive<T, U>(
-    work: impl Future<Output = Result<T, QueryError>> + Send,
+    work: impl Future<Output = Result<T, SqlError>> + Send,
     meanwhile: impl FnOnce() -> U,
-) -> Result<(T, U), QueryError>
+) -> Result<(T, U), SqlError>
 where
     T: Send,
 {
     std::thread::scope(|scope| {
         let driver = thread().spawn_scoped(scope, move || to_end(work));
-        let driver = driver.map_err(QueryError::Thread)?;
+        let driver = driver.map_err(SqlError::Thread)?;
         let here = meanwhile();
         let there = finish(driver)?;
         Ok((there, here))
@@ -41,32 +41,32 @@ where
 
 /// Runs `work` to its end.
 pub(crate) fn block_on<T: Send>(
-    work: impl Future<Output = Result<T, QueryError>> + Send,
-) -> Result<T, QueryError> {
+    work: impl Future<Output = Result<T, SqlError>> + Send,
+) -> Result<T, SqlError> {
     drive(work, || ()).map(|(done, ())| done)
 }
 
 /// Starts `work` on a runtime and a thread of its own; [`join`] waits for its end.
 pub(crate) fn start<T: Send + 'static>(
-    work: impl Future<Output = Result<T, QueryError>> + Send + 'static,
-) -> Result<RunningStatement<T>, QueryError> {
-    DRIVERS.start(thread(), move || to_end(work)).map_err(QueryError::Thread)
+    work: impl Future<Output = Result<T, SqlError>> + Send + 'static,
+) -> Result<RunningStatement<T>, SqlError> {
+    DRIVERS.start(thread(), move || to_end(work)).map_err(SqlError::Thread)
 }
 
 /// Waits for work that was started, and gives its result.
-pub(crate) fn join<T>(driver: RunningStatement<T>) -> Result<T, QueryError> {
-    driver.recv().unwrap_or(Err(QueryError::Panicked))
+pub(crate) fn join<T>(driver: RunningStatement<T>) -> Result<T, SqlError> {
+    driver.recv().unwrap_or(Err(SqlError::Panicked))
 }
 
 fn thread() -> Builder {
     Builder::new().name("corpusdb-query".to_owned()).stack_size(STACK)
 }
 
-fn to_end<T>(work: impl Future<Output = Result<T, QueryError>>) -> Result<T, QueryError> {
+fn to_end<T>(work: impl Future<Output = Result<T, SqlError>>) -> Result<T, SqlError> {
     let runtime = tokio::runtime::Builder::new_current_thread().build();
-    runtime.map_err(QueryError::Thread)?.block_on(work)
+    runtime.map_err(SqlError::Thread)?.block_on(work)
 }
 
-fn finish<T>(driver: ScopedJoinHandle<'_, Result<T, QueryError>>) -> Result<T, QueryError> {
-    driver.join().unwrap_or(Err(QueryError::Panicked))
+fn finish<T>(driver: ScopedJoinHandle<'_, Result<T, SqlError>>) -> Result<T, SqlError> {
+    driver.join().unwrap_or(Err(SqlError::Panicked))
 }

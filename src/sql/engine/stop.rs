@@ -3,7 +3,7 @@
 //! The batches of every operator are examined, since one may make very many of a few that it takes, and give none.
 
 use super::pass_through::{BatchHook, BatchPoll, PassThroughExec};
-use crate::sql::error::QueryError;
+use crate::sql::error::SqlError;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::ExecutionPlan;
@@ -12,7 +12,7 @@ use model::Interrupt;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-/// The plan, whose operators fail with [`QueryError::Interrupted`] once a stop is requested.
+/// The plan, whose operators fail with [`SqlError::Interrupted`] once a stop is requested.
 pub(crate) fn stopped_by(
     plan: Arc<dyn ExecutionPlan>,
     interrupt: &Interrupt,
@@ -51,7 +51,7 @@ impl BatchHook for StopCheck {
         let interrupt = self.interrupt.clone();
         move |context| {
             if let Err(stop) = interrupt.check() {
-                return Poll::Ready(Some(Err(DataFusionError::from(QueryError::from(stop)))));
+                return Poll::Ready(Some(Err(DataFusionError::from(SqlError::from(stop)))));
             }
             input.as_mut().poll_next(context)
         }

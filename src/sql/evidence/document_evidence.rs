@@ -1,7 +1,7 @@
 //! Evidence that a document has an item of a suite, as reports show it.
 
 use super::weighed::{EvidenceSubject, WeightedSuite};
-use crate::sql::error::QueryError;
+use crate::sql::error::SqlError;
 use model::{ByteSpan, DocId, ItemText, Sightings, SuiteVerdict};
 use serde::Serialize;
 use std::cmp::Ordering;
@@ -89,7 +89,7 @@ impl ItemEvidence {
     }
 
     /// Fills in the key of the document.
-    pub(crate) fn name(&mut self, view: &View) -> Result<(), QueryError> {
+    pub(crate) fn name(&mut self, view: &View) -> Result<(), SqlError> {
         if let Some(document) = self.document.map(DocId) {
             self.key = Some(view.display_key(document, &view.expect_header(document)?)?);
         }
@@ -99,12 +99,12 @@ impl ItemEvidence {
 
 impl WeightedSuite<'_> {
     /// The evidence of a text as reports have it.
-    pub(crate) fn told(
+    pub(crate) fn item_evidence(
         &mut self,
         whose: EvidenceSubject<'_>,
         found: &Sightings,
         rule: &ContaminationRule,
-    ) -> Result<Vec<ItemEvidence>, QueryError> {
+    ) -> Result<Vec<ItemEvidence>, SqlError> {
         let document = match whose {
             EvidenceSubject::Document(document) => Some(document.0),
             EvidenceSubject::Text(_) => None,
@@ -149,14 +149,16 @@ impl WeightedSuite<'_> {
 pub(crate) fn each_evidence(
     view: &View,
     rule: &ContaminationRule,
-    each: &mut dyn FnMut(ItemEvidence) -> Result<ControlFlow<()>, QueryError>,
-) -> Result<(), QueryError> {
+    each: &mut dyn FnMut(ItemEvidence) -> Result<ControlFlow<()>, SqlError>,
+) -> Result<(), SqlError> {
     let kept = view.kept()?;
     for (suite, record) in view.suites()? {
         let mut weighed = WeightedSuite::among(view, (*suite, record), rule, &kept)?;
         for row in view.all_sightings(*suite)? {
             let (document, found) = row?;
-            for evidence in weighed.told(EvidenceSubject::Document(document), &found, rule)? {
+            for evidence in
+                weighed.item_evidence(EvidenceSubject::Document(document), &found, rule)?
+            {
                 if each(evidence)?.is_break() {
                     return Ok(());
                 }
@@ -172,13 +174,13 @@ pub(crate) fn suite_evidence(
     name: &str,
     rule: &ContaminationRule,
     limit: usize,
-) -> Result<Vec<ItemEvidence>, QueryError> {
+) -> Result<Vec<ItemEvidence>, SqlError> {
     let (suite, record) = view.expect_suite(name)?;
     let mut weighed = WeightedSuite::among(view, (suite, &record), rule, &view.kept()?)?;
     let mut worst = Worst::new(limit);
     for row in view.all_sightings(suite)? {
         let (document, found) = row?;
-        for evidence in weighed.told(EvidenceSubject::Document(document), &found, rule)? {
+        for evidence in weighed.item_evidence(EvidenceSubject::Document(document), &found, rule)? {
             worst.add(evidence);
         }
     }
@@ -197,17 +199,17 @@ pub(crate) fn document_evidence(
     view: &View,
     document: DocId,
     rule: &ContaminationRule,
-) -> Result<Vec<ItemEvidence>, QueryError> {
+) -> Result<Vec<ItemEvidence>, SqlError> {
     if document.0 >= view.documents() {
         let documents = view.documents();
-        return Err(QueryError::NoDocument { document, documents });
+        return Err(SqlError::NoDocument { document, documents });
     }
     let text = view.text(document)?;
     let (mut all, kept) = (Vec::new(), view.kept()?);
     for (suite, record) in view.suites()? {
         if let Some(found) = view.sightings(*suite, document)? {
             let mut weighed = WeightedSuite::among(view, (*suite, record), rule, &kept)?;
-            all.extend(weighed.told(EvidenceSubject::Document(document), &found, rule)?);
+            all.extend(weighed.item_evidence(EvidenceSubject::Document(document), &found, rule)?);
         }
     }
     for evidence in &mut all {

@@ -1,7 +1,7 @@
 //! The documents that a rule holds for, by suite.
 
 use super::weighed::{EvidenceSubject, WeightedSuite};
-use crate::sql::error::QueryError;
+use crate::sql::error::SqlError;
 use model::SuiteVerdict;
 use roaring::RoaringTreemap;
 use store::View;
@@ -11,7 +11,7 @@ use text::contamination::ContaminationRule;
 pub(crate) fn verdicts(
     view: &View,
     rule: &ContaminationRule,
-) -> Result<Vec<(String, RoaringTreemap)>, QueryError> {
+) -> Result<Vec<(String, RoaringTreemap)>, SqlError> {
     let mut suites: Vec<_> = view.suites()?.iter().collect();
     suites.sort_unstable_by(|(_, a), (_, b)| a.name.cmp(&b.name));
     let (kept, names) = (view.kept()?, suites.into_iter().map(|(_, record)| record.name.as_str()));
@@ -25,7 +25,7 @@ pub(crate) fn contaminated(
     name: &str,
     rule: &ContaminationRule,
     kept: &RoaringTreemap,
-) -> Result<RoaringTreemap, QueryError> {
+) -> Result<RoaringTreemap, SqlError> {
     let (suite, record) = view.expect_suite(name)?;
     let weighed = WeightedSuite::among(view, (suite, &record), rule, kept)?;
     let mut found = RoaringTreemap::new();

@@ -1,6 +1,6 @@
 //! Weighs the n-grams of a suite: common ones count for nothing, and items that a reviewer rejected are marked.
 
-use crate::sql::error::QueryError;
+use crate::sql::error::SqlError;
 use model::{DocId, Sightings, SuiteId, SuiteVerdict, hash64, text_hash};
 use roaring::RoaringTreemap;
 use std::collections::{BTreeMap, BTreeSet};
@@ -56,7 +56,7 @@ impl<'v> WeightedSuite<'v> {
         suite: (SuiteId, &SuiteRecord),
         rule: &ContaminationRule,
         kept: &RoaringTreemap,
-    ) -> Result<Self, QueryError> {
+    ) -> Result<Self, SqlError> {
         Self::beside(view, suite, rule, kept, 0)
     }
 
@@ -67,11 +67,11 @@ impl<'v> WeightedSuite<'v> {
         rule: &ContaminationRule,
         kept: &RoaringTreemap,
         held: u64,
-    ) -> Result<Self, QueryError> {
+    ) -> Result<Self, SqlError> {
         let (bytes, most) =
             (held + u64::from(record.grams) * GRAM_BYTES, view.query_memory() as u64);
         if bytes > most {
-            return Err(QueryError::Suites { suite: record.name.clone(), bytes, most });
+            return Err(SqlError::Suites { suite: record.name.clone(), bytes, most });
         }
         let mut index =
             SuiteIndex::of(view.suite_grams(suite)?, (record.items, record.grams), |hash, why| {
@@ -89,7 +89,7 @@ impl<'v> WeightedSuite<'v> {
             verdicts.insert(of, verdict);
             let bytes = bytes + verdicts.len() as u64 * VERDICT_BYTES;
             if bytes > most {
-                return Err(QueryError::Suites { suite: record.name.clone(), bytes, most });
+                return Err(SqlError::Suites { suite: record.name.clone(), bytes, most });
             }
         }
         let (record, common) = (record.clone(), counted);
@@ -102,10 +102,7 @@ impl<'v> WeightedSuite<'v> {
     }
 
     /// What reviewers decided about a text, by item. Reads nothing where no decision is stored.
-    pub(crate) fn decided(
-        &self,
-        whose: EvidenceSubject<'_>,
-    ) -> Result<TextVerdicts<'_>, QueryError> {
+    pub(crate) fn decided(&self, whose: EvidenceSubject<'_>) -> Result<TextVerdicts<'_>, SqlError> {
         let hash = match whose {
             _ if self.verdicts.is_empty() => [0; 16],
             EvidenceSubject::Document(document) => self.view.expect_header(document)?.raw,
@@ -119,7 +116,7 @@ impl<'v> WeightedSuite<'v> {
     }
 
     /// The name of an item, and whether the item lacks an answer.
-    pub(crate) fn item(&mut self, item: u32) -> Result<SuiteItemName, QueryError> {
+    pub(crate) fn item(&mut self, item: u32) -> Result<SuiteItemName, SqlError> {
         if let Some(known) = self.items.get(&item) {
             return Ok(known.clone());
         }
@@ -136,7 +133,7 @@ fn common(
     (suite, name, grams): (SuiteId, &str, u32),
     rule: &ContaminationRule,
     kept: &RoaringTreemap,
-) -> Result<Option<CommonGrams>, QueryError> {
+) -> Result<Option<CommonGrams>, SqlError> {
     let enough = kept.len() >= u64::from(rule.common_documents);
     if !enough || view.sources().count() < rule.common_sources as usize {
         return Ok(None);
@@ -153,7 +150,7 @@ fn common(
         let is_copy = !texts.insert(hash64(&header.raw));
         let (bytes, most) = (texts.len() as u64 * TEXT_BYTES, view.query_memory() as u64);
         if bytes > most {
-            return Err(QueryError::Suites { suite: name.to_owned(), bytes, most });
+            return Err(SqlError::Suites { suite: name.to_owned(), bytes, most });
         }
         common.count(header.source, &found, is_copy);
     }

@@ -2,7 +2,7 @@
 
 use super::files::TABLE_FUNCTIONS;
 use super::{json, text_quality};
-use crate::sql::error::QueryError;
+use crate::sql::error::SqlError;
 use crate::sql::session;
 use arrow::array::StringArray;
 use arrow::datatypes::{DataType, Field, Schema};
@@ -20,7 +20,7 @@ struct FunctionDoc {
     meaning: String,
 }
 
-pub(crate) fn table(view: &View) -> Result<RecordBatch, QueryError> {
+pub(crate) fn table(view: &View) -> Result<RecordBatch, SqlError> {
     let all = all(view)?;
     let rows = || all.values();
     let columns: [(&str, StringArray); 5] = [
@@ -33,11 +33,11 @@ pub(crate) fn table(view: &View) -> Result<RecordBatch, QueryError> {
     let field = |(name, _): &(&str, StringArray)| Field::new(*name, DataType::Utf8, false);
     let schema = Schema::new(columns.iter().map(field).collect::<Vec<_>>());
     let arrays = columns.into_iter().map(|(_, array)| Arc::new(array) as _).collect();
-    RecordBatch::try_new(Arc::new(schema), arrays).map_err(QueryError::arrow)
+    RecordBatch::try_new(Arc::new(schema), arrays).map_err(SqlError::arrow)
 }
 
 /// Every function by its names. Where one name is both a scalar and a window function, the scalar one is listed.
-fn all(view: &View) -> Result<BTreeMap<String, FunctionDoc>, QueryError> {
+fn all(view: &View) -> Result<BTreeMap<String, FunctionDoc>, SqlError> {
     let state = session::session(view)?;
     let mut all = BTreeMap::new();
     for (name, function) in state.scalar_functions() {
@@ -48,7 +48,7 @@ fn all(view: &View) -> Result<BTreeMap<String, FunctionDoc>, QueryError> {
         let usage = format!("{name}(JSON, STEP, ..)");
         all.insert(name.to_owned(), FunctionDoc::ours("scalar", "JSON Functions", &usage, meaning));
     }
-    for (name, usage, meaning) in quality::functions() {
+    for (name, usage, meaning) in text_quality::functions() {
         let told = FunctionDoc::ours("scalar", "Text Quality Functions", &usage, meaning);
         all.insert(name.to_owned(), told);
     }

@@ -34,7 +34,7 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug)]
 enum Size {
     /// A function whose result is a text: bytes of one row.
-    TextArgument(fn(&[TextArgument<'_>], usize) -> u64),
+    Texts(fn(&[TextArgument<'_>], usize) -> u64),
     /// A function whose result is a list: bytes of all rows.
     Lists(lists::Whole),
 }

@@ -9,7 +9,7 @@ mod tests;
 
 use super::{growing, session};
 use crate::sql::engine::runtime;
-use crate::sql::error::QueryError;
+use crate::sql::error::SqlError;
 use crate::sql::expression::is_volatile;
 use crate::sql::functions::text_quality;
 use crate::sql::rules::{exact, in_lists, operands};
@@ -61,9 +61,9 @@ impl RecordCondition {
     /// Reads a condition. Functions may make texts of a share of `memory`. It blocks.
     ///
     /// # Errors
-    /// [`QueryError::Incoming`] for what is not a condition, or not the same each time.
-    pub fn new(sql: &str, memory: u64) -> Result<Self, QueryError> {
-        let unusable = |why: String| QueryError::Incoming { condition: shown(sql), why };
+    /// [`SqlError::Incoming`] for what is not a condition, or not the same each time.
+    pub fn new(sql: &str, memory: u64) -> Result<Self, SqlError> {
+        let unusable = |why: String| SqlError::Incoming { condition: shown(sql), why };
         session::check_expression(sql).map_err(|error| unusable(words(&error)))?;
         // No signal of a record is stored yet, so presets compute them from its text.
         let spelled = presets::resolved(sql, true).map_err(unusable)?;
@@ -72,9 +72,9 @@ impl RecordCondition {
             .with_default_features()
             .with_type_planner(Arc::new(exact::TimestampsAreMicroseconds))
             .build();
-        growing::bound(&mut state, value).map_err(QueryError::run)?;
-        exact::register(&mut state).map_err(QueryError::run)?;
-        quality::register(&mut state).map_err(QueryError::run)?;
+        growing::bound(&mut state, value).map_err(SqlError::run)?;
+        exact::register(&mut state).map_err(SqlError::run)?;
+        text_quality::register(&mut state).map_err(SqlError::run)?;
         let mut condition = Self {
             sql: spelled,
             state,
@@ -154,7 +154,7 @@ impl RecordCondition {
             // Some functions, such as `coalesce`, exist only to be rewritten by the simplifier.
             let context = SimplifyContext::builder().with_schema(Arc::clone(&columns)).build();
             let simplifier = ExprSimplifier::new(context);
-            let coerced = lists::keep_truth(simplifier.coerce(expression, &columns)?)?.data;
+            let coerced = in_lists::keep_truth(simplifier.coerce(expression, &columns)?)?.data;
             let simple = simplifier.simplify(coerced)?;
             let expression = operands::without_negative_zeros(simple)?.data;
             let planned = self.state.create_physical_expr(expression, &columns)?;

@@ -2,7 +2,7 @@
 
 use super::cell::harmless;
 use super::is_short;
-use crate::sql::error::QueryError;
+use crate::sql::error::SqlError;
 use arrow::datatypes::Schema;
 use arrow::record_batch::RecordBatch;
 use model::shown_values;
@@ -20,11 +20,11 @@ pub(super) fn head(schema: &Schema) -> String {
     format!("{names}\n{rule}\n")
 }
 
-pub(super) fn rows(batch: &RecordBatch) -> Result<String, QueryError> {
+pub(super) fn rows(batch: &RecordBatch) -> Result<String, SqlError> {
     let schema = batch.schema();
     let mut columns = Vec::with_capacity(batch.num_columns());
     for (field, column) in schema.fields().iter().zip(batch.columns()) {
-        columns.push((field.name(), shown_values(column).map_err(QueryError::arrow)?));
+        columns.push((field.name(), shown_values(column).map_err(SqlError::arrow)?));
     }
     let mut out = String::new();
     for row in 0..batch.num_rows() {
@@ -32,7 +32,7 @@ pub(super) fn rows(batch: &RecordBatch) -> Result<String, QueryError> {
         for (name, values) in &columns {
             out.push(' ');
             write!(MarkdownWriter(&mut out), "{}", values.value(row)).map_err(|_| {
-                QueryError::Run { why: format!("a value of `{name}` has no text form") }
+                SqlError::Run { why: format!("a value of `{name}` has no text form") }
             })?;
             out.push_str(" |");
         }

@@ -6,7 +6,7 @@ mod rows;
 mod table;
 
 use crate::sql::SqlRows;
-use crate::sql::error::QueryError;
+use crate::sql::error::SqlError;
 use arrow::array::{Array, ArrayRef};
 use arrow::datatypes::{DataType, Field, Fields, Schema};
 use arrow::record_batch::RecordBatch;
@@ -131,9 +131,9 @@ impl<'a> RowPrinter<'a> {
     /// Prints a batch; an empty one prints its columns' names, if that is the first thing printed.
     ///
     /// # Errors
-    /// [`QueryError::Write`] when the output refuses, [`QueryError::Run`] for values that have no text form,
-    /// [`QueryError::SameNames`] for two columns of one name where programs read the answer: as CSV and JSON.
-    pub fn batch(&mut self, batch: &RecordBatch) -> Result<(), QueryError> {
+    /// [`SqlError::Write`] when the output refuses, [`SqlError::Run`] for values that have no text form,
+    /// [`SqlError::SameNames`] for two columns of one name where programs read the answer: as CSV and JSON.
+    pub fn batch(&mut self, batch: &RecordBatch) -> Result<(), SqlError> {
         match self.format {
             PrintFormat::Table => self.table(batch),
             PrintFormat::Line => {
@@ -163,7 +163,7 @@ impl<'a> RowPrinter<'a> {
     ///
     /// # Errors
     /// As [`RowPrinter::batch`].
-    pub fn empty(&mut self, schema: &arrow::datatypes::SchemaRef) -> Result<(), QueryError> {
+    pub fn empty(&mut self, schema: &arrow::datatypes::SchemaRef) -> Result<(), SqlError> {
         self.batch(&RecordBatch::new_empty(Arc::clone(schema)))
     }
 
@@ -171,7 +171,7 @@ impl<'a> RowPrinter<'a> {
     ///
     /// # Errors
     /// What fails while the statement runs, and as [`RowPrinter::batch`].
-    pub fn rows(&mut self, rows: SqlRows) -> Result<(), QueryError> {
+    pub fn rows(&mut self, rows: SqlRows) -> Result<(), SqlError> {
         let schema = rows.schema();
         let mut any = false;
         for batch in rows {
@@ -185,24 +185,24 @@ impl<'a> RowPrinter<'a> {
     ///
     /// # Errors
     /// As [`RowPrinter::batch`].
-    pub fn finish(&mut self) -> Result<(), QueryError> {
+    pub fn finish(&mut self) -> Result<(), SqlError> {
         self.flush_page()?;
-        self.out.flush().map_err(QueryError::Write)
+        self.out.flush().map_err(SqlError::Write)
     }
 
-    fn csv(&self, batch: &RecordBatch) -> Result<Vec<u8>, QueryError> {
+    fn csv(&self, batch: &RecordBatch) -> Result<Vec<u8>, SqlError> {
         let mut text = if self.started { Vec::new() } else { csv_header(&batch.schema()) };
         csv_rows(batch, &mut text).map_err(unprintable)?;
         Ok(text)
     }
 
-    fn markdown(&self, batch: &RecordBatch) -> Result<Vec<u8>, QueryError> {
+    fn markdown(&self, batch: &RecordBatch) -> Result<Vec<u8>, SqlError> {
         let mut text = if self.started { String::new() } else { markdown::head(&batch.schema()) };
         text.push_str(&markdown::rows(batch)?);
         Ok(text.into_bytes())
     }
 
-    fn table(&mut self, batch: &RecordBatch) -> Result<(), QueryError> {
+    fn table(&mut self, batch: &RecordBatch) -> Result<(), SqlError> {
         if is_plan(&batch.schema()) {
             return self.plan(batch);
         }
@@ -217,7 +217,7 @@ impl<'a> RowPrinter<'a> {
         }
         let columns: Result<Vec<ArrayFormatter<'_>>, _> =
             batch.columns().iter().map(|column| shown_values(column)).collect();
-        let columns = columns.map_err(QueryError::arrow)?;
+        let columns = columns.map_err(SqlError::arrow)?;
         for row in 0..batch.num_rows() {
             let cell =
                 |((values, column), head): ((&ArrayFormatter<'_>, &ArrayRef), &TableHead)| {
@@ -240,11 +240,11 @@ impl<'a> RowPrinter<'a> {
     }
 
     /// Prints the answer of EXPLAIN whole: a table would wrap its trees.
-    fn plan(&mut self, batch: &RecordBatch) -> Result<(), QueryError> {
+    fn plan(&mut self, batch: &RecordBatch) -> Result<(), SqlError> {
         for row in 0..batch.num_rows() {
             let mut lines = String::new();
             for (at, column) in batch.columns().iter().enumerate() {
-                let values = shown_values(column).map_err(QueryError::arrow)?;
+                let values = shown_values(column).map_err(SqlError::arrow)?;
                 let indent = if at == 0 { "" } else { "  " };
                 for line in values.value(row).to_string().lines() {
                     lines.push_str(indent);
@@ -258,7 +258,7 @@ impl<'a> RowPrinter<'a> {
         Ok(())
     }
 
-    fn flush_page(&mut self) -> Result<(), QueryError> {
+    fn flush_page(&mut self) -> Result<(), SqlError> {
         if self.heads.is_empty() || (self.page.is_empty() && self.started) {
             return Ok(());
         }
@@ -268,25 +268,25 @@ impl<'a> RowPrinter<'a> {
         self.write(text.as_bytes())
     }
 
-    fn write(&mut self, bytes: &[u8]) -> Result<(), QueryError> {
-        self.out.write_all(bytes).map_err(QueryError::Write)
+    fn write(&mut self, bytes: &[u8]) -> Result<(), SqlError> {
+        self.out.write_all(bytes).map_err(SqlError::Write)
     }
 }
 
 /// Readers find columns, and members of objects within them, by their names: of two with one name they keep one.
 ///
 /// # Errors
-/// [`QueryError::SameNames`].
-pub fn refuse_same_names(fields: &Fields) -> Result<(), QueryError> {
+/// [`SqlError::SameNames`].
+pub fn refuse_same_names(fields: &Fields) -> Result<(), SqlError> {
     let mut names: Vec<&str> = fields.iter().map(|field| field.name().as_str()).collect();
     names.sort_unstable();
     if let Some([name, _]) = names.array_windows().find(|[one, next]| one == next) {
-        return Err(QueryError::SameNames { name: (*name).to_owned() });
+        return Err(SqlError::SameNames { name: (*name).to_owned() });
     }
     fields.iter().try_for_each(|field| refuse_within(field.data_type()))
 }
 
-fn refuse_within(kind: &DataType) -> Result<(), QueryError> {
+fn refuse_within(kind: &DataType) -> Result<(), SqlError> {
     match kind {
         DataType::Struct(fields) => refuse_same_names(fields),
         DataType::List(item)
@@ -298,15 +298,15 @@ fn refuse_within(kind: &DataType) -> Result<(), QueryError> {
     }
 }
 
-fn json(batch: &RecordBatch) -> Result<Vec<u8>, QueryError> {
+fn json(batch: &RecordBatch) -> Result<Vec<u8>, SqlError> {
     let mut text = Vec::new();
     json_rows(batch, &mut text).map_err(unprintable)?;
     Ok(text)
 }
 
 /// The values are formatted in memory, so no file can be at fault.
-fn unprintable(error: WriteError) -> QueryError {
-    QueryError::Run {
+fn unprintable(error: WriteError) -> SqlError {
+    SqlError::Run {
         why: match error {
             WriteError::Unfit(why) | WriteError::Bug(why) => why,
             _ => "a value has no text form".to_owned(),
@@ -481,7 +481,7 @@ mod tests {
             let mut printer = RowPrinter::new(format, &mut closed);
             let done = printer.batch(&batch(0..2)).and_then(|()| printer.finish());
             assert!(
-                matches!(done, Err(QueryError::Write(why)) if why.kind() == std::io::ErrorKind::BrokenPipe)
+                matches!(done, Err(SqlError::Write(why)) if why.kind() == std::io::ErrorKind::BrokenPipe)
             );
         }
     }

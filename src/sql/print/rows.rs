@@ -1,7 +1,7 @@
 //! Prints rows with whole values, one column a line: for reading texts of any length.
 
 use super::cell::harmless;
-use crate::sql::error::QueryError;
+use crate::sql::error::SqlError;
 use arrow::array::Array;
 use arrow::record_batch::RecordBatch;
 use model::shown_values;
@@ -9,21 +9,17 @@ use std::fmt::{self, Write as _};
 use std::io::Write;
 
 /// Writes the rows of a batch, numbered from `number`. No value is copied into a text.
-pub(super) fn write(
-    out: &mut dyn Write,
-    batch: &RecordBatch,
-    number: u64,
-) -> Result<(), QueryError> {
+pub(super) fn write(out: &mut dyn Write, batch: &RecordBatch, number: u64) -> Result<(), SqlError> {
     let schema = batch.schema();
     let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
     let wide = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
     let mut columns = Vec::with_capacity(names.len());
     for (name, column) in names.iter().zip(batch.columns()) {
-        let values = shown_values(column).map_err(QueryError::arrow)?;
+        let values = shown_values(column).map_err(SqlError::arrow)?;
         columns.push((name, column, values));
     }
     for (row, number) in (0..batch.num_rows()).zip(number..) {
-        writeln!(out, "--- row {number}").map_err(QueryError::Write)?;
+        writeln!(out, "--- row {number}").map_err(SqlError::Write)?;
         for (name, column, values) in &columns {
             let mut lines = IndentWriter { out: &mut *out, indent: wide + 3, failed: None };
             // A moment that no calendar has prints as nothing, so it is shown as NULL.
@@ -37,14 +33,14 @@ pub(super) fn write(
             let failed = lines.failed.take();
             match (written, failed) {
                 (Ok(()), None) => {}
-                (_, Some(error)) => return Err(QueryError::Write(error)),
+                (_, Some(error)) => return Err(SqlError::Write(error)),
                 (Err(_), None) => {
-                    return Err(QueryError::Run {
+                    return Err(SqlError::Run {
                         why: format!("a value of `{name}` has no text form"),
                     });
                 }
             }
-            writeln!(out).map_err(QueryError::Write)?;
+            writeln!(out).map_err(SqlError::Write)?;
         }
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! Rewrites error messages of the engine: unknown names, expressions where they are not allowed, bad patterns.
 
 use crate::sql::catalogue::table_names;
-use crate::sql::error::QueryError;
+use crate::sql::error::SqlError;
 use crate::sql::functions::files::TABLE_FUNCTIONS;
 use datafusion::common::{Column, SchemaError, TableReference};
 use datafusion::error::DataFusionError;
@@ -11,7 +11,7 @@ use model::near_names::{UnknownName, did_you_mean};
 /// The catalogue's own name, which users never wrote.
 const CATALOGUE: &str = "datafusion.public.";
 
-impl QueryError {
+impl SqlError {
     /// What failed while a plan ran; errors of ours that went through the engine come back as they were.
     pub(crate) fn run(error: DataFusionError) -> Self {
         match error {
@@ -25,7 +25,7 @@ impl QueryError {
         }
     }
 
-    /// As [`QueryError::statement`], but for errors of ours that went through the engine: they come back as they were.
+    /// As [`SqlError::statement`], but for errors of ours that went through the engine: they come back as they were.
     pub(crate) fn planned(statement: &str, error: DataFusionError) -> Self {
         match error {
             DataFusionError::Context(_, inner) | DataFusionError::Diagnostic(_, inner) => {
@@ -71,7 +71,7 @@ pub(crate) fn words(error: &DataFusionError) -> String {
             inner.to_string().trim_start_matches("sql parser error: ").to_owned()
         }
         DataFusionError::NotImplemented(text) => misplaced(text).unwrap_or_else(|| text.clone()),
-        DataFusionError::External(inner) => match inner.downcast_ref::<QueryError>() {
+        DataFusionError::External(inner) => match inner.downcast_ref::<SqlError>() {
             Some(own) => with_hint(own, own.hint()),
             None => inner.to_string(),
         },

@@ -75,7 +75,7 @@ fn free_names(tokens: &mut [TokenWithSpan]) {
         match &mut token.token {
             Token::Whitespace(_) => {}
             Token::Word(word) => {
-                if let Some(name) = outside::table_function(&word.value)
+                if let Some(name) = files::table_function(&word.value)
                     && word.quote_style.is_none()
                 {
                     name.clone_into(&mut word.value);

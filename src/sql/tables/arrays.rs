@@ -1,6 +1,6 @@
 //! Columns of the small tables, and batches of them.
 
-use crate::sql::error::QueryError;
+use crate::sql::error::SqlError;
 use arrow::array::{
     ArrayRef, Int64Array, StringArray, TimestampMicrosecondArray, UInt32Array, UInt64Array,
 };
@@ -12,8 +12,8 @@ use std::sync::Arc;
 pub(in crate::sql) fn batch(
     schema: &SchemaRef,
     arrays: Vec<ArrayRef>,
-) -> Result<RecordBatch, QueryError> {
-    RecordBatch::try_new(Arc::clone(schema), arrays).map_err(QueryError::arrow)
+) -> Result<RecordBatch, SqlError> {
+    RecordBatch::try_new(Arc::clone(schema), arrays).map_err(SqlError::arrow)
 }
 
 pub(in crate::sql) fn ids(values: impl Iterator<Item = u64>) -> ArrayRef {

@@ -2,7 +2,7 @@
 
 use super::arrays::{batch, ids, numbers, texts, texts_or_null};
 use crate::sql::documents::producer::{BatchSink, SystemTableRequest};
-use crate::sql::error::QueryError;
+use crate::sql::error::SqlError;
 use crate::sql::evidence::{ItemEvidence, each_evidence};
 use arrow::array::{ArrayRef, BooleanArray, Float64Array};
 use std::ops::ControlFlow;
@@ -15,7 +15,7 @@ pub(crate) fn push(
     view: &View,
     wanted: &SystemTableRequest<'_>,
     sink: &mut BatchSink<'_>,
-) -> Result<(), QueryError> {
+) -> Result<(), SqlError> {
     let mut waiting: Vec<ItemEvidence> = Vec::new();
     let mut is_wanted = true;
     each_evidence(view, &ContaminationRule::default(), &mut |evidence| {

@@ -2,7 +2,7 @@
 
 use super::arrays::{batch, numbers, texts, texts_or_null, times};
 use crate::sql::documents::producer::{BatchSink, SystemTableRequest};
-use crate::sql::error::QueryError;
+use crate::sql::error::SqlError;
 use arrow::array::{ArrayRef, Int64Array, UInt32Array, UInt64Array};
 use std::sync::Arc;
 use store::{OutputBatches, OutputRecord, View};
@@ -22,9 +22,9 @@ pub(crate) fn push(
     view: &View,
     wanted: &SystemTableRequest<'_>,
     sink: &mut BatchSink<'_>,
-) -> Result<(), QueryError> {
+) -> Result<(), SqlError> {
     let mut all = Vec::new();
-    view.each_output::<QueryError>(&mut |number, record| {
+    view.each_output::<SqlError>(&mut |number, record| {
         all.push(match record {
             Ok(record) => OutputRow {
                 number,

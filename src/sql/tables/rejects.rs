@@ -5,7 +5,7 @@
 use super::arrays::{batch, counts, ids, texts};
 use crate::sql::documents::producer::{BatchSink, SystemTableRequest};
 use crate::sql::engine::limits::QueryLimits;
-use crate::sql::error::QueryError;
+use crate::sql::error::SqlError;
 use arrow::array::ArrayRef;
 use store::{RejectRecord, View};
 
@@ -14,7 +14,7 @@ pub(crate) fn push(
     view: &View,
     wanted: &SystemTableRequest<'_>,
     sink: &mut BatchSink<'_>,
-) -> Result<(), QueryError> {
+) -> Result<(), SqlError> {
     let raw = wanted.schema.index_of("raw").ok();
     let with_raw = wanted.columns.iter().any(|at| Some(*at) == raw);
     let most = QueryLimits::of(view).texts;

@@ -2,7 +2,7 @@
 
 use super::arrays::{batch, ids, texts, texts_or_null, times};
 use crate::sql::documents::producer::{BatchSink, SystemTableRequest};
-use crate::sql::error::QueryError;
+use crate::sql::error::SqlError;
 use arrow::array::ArrayRef;
 use model::CommitSeq;
 use std::iter::repeat_n;
@@ -13,7 +13,7 @@ pub(crate) fn push(
     view: &View,
     wanted: &SystemTableRequest<'_>,
     sink: &mut BatchSink<'_>,
-) -> Result<(), QueryError> {
+) -> Result<(), SqlError> {
     for removal in view.removals()? {
         let (commit, documents) = removal?;
         let record = view.commit_record(commit)?.unwrap_or_default();

@@ -8,7 +8,7 @@ use super::specs::{ColumnSpec, TableSpec};
 use super::{contamination, outputs, rejects, removals, specs};
 use crate::sql::documents::producer::{BatchSink, PartitionProducer, SystemTableRequest};
 use crate::sql::documents::table_scan::TableScanExec;
-use crate::sql::error::QueryError;
+use crate::sql::error::SqlError;
 use arrow::array::{ArrayRef, Float64Array, UInt64Array};
 use arrow::compute::take_record_batch;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
@@ -23,21 +23,21 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use store::View;
 
-type Rows = std::result::Result<(), QueryError>;
+type Rows = std::result::Result<(), SqlError>;
 pub(in crate::sql) type PushRows = fn(&View, &SystemTableRequest<'_>, &mut BatchSink<'_>) -> Rows;
 
 /// All of them with what gives their rows, in the order of SHOW TABLES.
 pub(in crate::sql) const TABLES: [(TableSpec, PushRows); 10] = [
-    (tables::DUPLICATES, duplicates),
-    (tables::SOURCES, sources),
-    (tables::COMMITS, commits),
-    (tables::REMOVALS, removals::push),
-    (tables::OUTPUTS, outputs::push),
-    (tables::EPOCHS, epochs),
-    (tables::REJECTS, rejects::push),
-    (tables::TOKENIZERS, tokenizers),
-    (tables::SNAPSHOTS, snapshots),
-    (tables::CONTAMINATION, contamination::push),
+    (specs::DUPLICATES, duplicates),
+    (specs::SOURCES, sources),
+    (specs::COMMITS, commits),
+    (specs::REMOVALS, removals::push),
+    (specs::OUTPUTS, outputs::push),
+    (specs::EPOCHS, epochs),
+    (specs::REJECTS, rejects::push),
+    (specs::TOKENIZERS, tokenizers),
+    (specs::SNAPSHOTS, snapshots),
+    (specs::CONTAMINATION, contamination::push),
 ];
 
 /// One of the small tables of a view; its rows are read when it is scanned.
@@ -56,7 +56,7 @@ pub(crate) fn all(view: &View) -> impl Iterator<Item = SystemTable> {
 impl SystemTable {
     fn new(view: &View, spec: &TableSpec, push: PushRows) -> Self {
         let mut fields: Vec<Field> = spec.columns.iter().map(ColumnSpec::field).collect();
-        if spec.name == tables::SOURCES.name {
+        if spec.name == specs::SOURCES.name {
             let counted =
                 view.own_tokenizers().map(|(_, record)| format!("tokens_{}", record.name));
             fields.extend(counted.map(|name| Field::new(name, DataType::Int64, false)));
@@ -114,7 +114,7 @@ impl TableProvider for SystemTable {
                         _ => ControlFlow::Break(()),
                     },
                     Err(error) => {
-                        failed = Some(QueryError::arrow(error));
+                        failed = Some(SqlError::arrow(error));
                         ControlFlow::Break(())
                     }
                 }
@@ -252,7 +252,7 @@ fn push(wanted: &SystemTableRequest<'_>, arrays: Vec<ArrayRef>, sink: &mut Batch
     for start in (0..whole.num_rows()).step_by(wanted.rows) {
         let slice = whole.slice(start, wanted.rows.min(whole.num_rows() - start));
         let all = UInt64Array::from_iter_values((0..).take(slice.num_rows()));
-        if sink(take_record_batch(&slice, &all).map_err(QueryError::arrow)?).is_break() {
+        if sink(take_record_batch(&slice, &all).map_err(SqlError::arrow)?).is_break() {
             break;
         }
     }

@@ -6,7 +6,7 @@ use crate::support::{
     schema,
 };
 use corpusdb::near_names::UnknownName;
-use corpusdb::sql::QueryError;
+use corpusdb::sql::SqlError;
 use corpusdb::store::StoreError;
 use corpusdb::{Corpus, Error, ErrorKind};
 use serde_json::{Map, Value};
@@ -480,11 +480,11 @@ corpusdb_test!(errors_have_place_cause_and_way_out, |scratch| {
     assert!(error.to_string().ends_with("corpus is not a corpus"), "{error}");
     assert!(error.hint().unwrap().to_string().contains("corpusdb init"));
     assert!(matches!(error.origin(), Some(StoreError::NotACorpus { .. })));
-    assert!(error.origin::<QueryError>().is_none());
+    assert!(error.origin::<SqlError>().is_none());
     // The same error, met deeper: that of the store, not of the room that met it.
     let unknown =
         UnknownName { what: "snapshot", name: "june".to_owned(), known: vec!["may".to_owned()] };
-    let met = Error::from(QueryError::from(StoreError::Unknown(unknown)));
+    let met = Error::from(SqlError::from(StoreError::Unknown(unknown)));
     assert_eq!(met.kind(), ErrorKind::NotFound);
     assert!(met.origin::<StoreError>().is_some(), "{met}");
     // What the system said is behind it.

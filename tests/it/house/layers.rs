@@ -28,20 +28,20 @@ const LAYERS: &[(&str, &str)] = &[
         "model store corpus dedup tokenizer signals decide output contamination \
          input::path_on_record sql::select sql::compute sql::dependence sql::kind_of \
          sql::names_column sql::Computed sql::Dependence sql::DocumentFilter \
-         sql::QueryError inspect::duplicates",
+         sql::SqlError inspect::duplicates inspect::InspectError",
     ),
     (
         "export",
         "model store output remote corpus sql::select sql::dependence sql::Dependence \
          sql::DocumentTable sql::declared_columns sql::is_of_standing \
          sql::keyword_field sql::kept_in sql::Rows \
-         sql::refuse_same_names sql::QueryError",
+         sql::refuse_same_names sql::SqlError",
     ),
     (
         "epoch",
         "model store output corpus sql::select sql::numbers sql::texts sql::dependence \
          sql::names_column sql::resolved sql::contaminated decide::MemberSorter \
-         contamination sql::Dependence sql::QueryError tokenizer::stored_vocabulary tokenizer::Vocabulary \
+         contamination sql::Dependence sql::SqlError tokenizer::stored_vocabulary tokenizer::Vocabulary \
          tokenizer::TokenizerError tokenizer::Segmentation",
     ),
     ("inspect", "model store corpus dedup contamination signals input output sql epoch"),
@@ -415,7 +415,7 @@ fn an_import_upwards_is_seen() {
             "use model::DocId;\n#[cfg(test)]\nmod tests { use crate::kernel::run; }",
         ),
         ("crates/files/src/output/x/y.rs", "use super::super::super::input::{Session};"),
-        ("src/epoch/x.rs", "use crate::sql::{QueryError, Printer};"),
+        ("src/epoch/x.rs", "use crate::sql::{SqlError, Printer};"),
         ("src/epoch/x.rs", "use tokenizer::{TokenizerError, Tokenizer};"),
         ("src/corpus/x.rs", "use crate::inspect::info;"),
         ("src/epoch/x.rs", "use crate::workflow::Dependents;"),
@@ -429,7 +429,7 @@ fn an_import_upwards_is_seen() {
         ("src/decide/x.rs", "use model::{DocId, Match};\nuse super::keys::Key;\n// crate::sql\n"),
         ("src/decide/x.rs", "fn f() { g(\"crate::sql\", r#\"crate::\"sql\"#, '\"', b'\\'') }"),
         ("src/decide/x.rs", "mod files; fn f() { files::input::g() }"),
-        ("src/epoch/x.rs", "use crate::sql::{QueryError, select};"),
+        ("src/epoch/x.rs", "use crate::sql::{SqlError, select};"),
         ("src/workflow/x.rs", "use crate::inspect::info;"),
         ("src/cli/x.rs", "use corpusdb::Corpus; use super::print; use crate::cli::setup;"),
     ] {

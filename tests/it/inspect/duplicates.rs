@@ -208,7 +208,8 @@ corpusdb_test!(a_summary_agrees_with_the_list_on_a_crawl, |scratch| {
         });
         let bytes =
             of_pair.clone().map(|pair| corpus.show(DocId(pair.id)).unwrap().bytes).sum::<u64>();
-        assert_eq!((counted.documents, counted.bytes), (of_pair.count() as u64, bytes));
+        let removed = &counted.removed;
+        assert_eq!((removed.documents, removed.bytes), (of_pair.count() as u64, bytes));
     }
     let near = found.similarity.bins.iter().map(|bin| bin.documents).sum::<u64>();
     assert_eq!(

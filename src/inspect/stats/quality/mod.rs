@@ -17,9 +17,9 @@ pub use report::{
 };
 
 use super::Moment;
+use crate::inspect::InspectError;
 use crate::inspect::stats::scope::{ScopeMember, StatsScope};
 use crate::sql::DocumentFilter;
-use crate::sql::QueryError;
 use model::{BLOCK_SIZE, Context, DocId, SourceId};
 use scores::ScoreReader;
 use std::cmp::Reverse;
@@ -75,12 +75,12 @@ impl Default for QualityOptions {
 /// commit and the options; no document is removed.
 ///
 /// # Errors
-/// [`QueryError`] for a condition or source that cannot be used, when rows cannot be read, or after the stop.
+/// [`InspectError`] for a condition or source that cannot be used, when rows cannot be read, or after the stop.
 pub fn quality(
     view: &View,
     options: &QualityOptions,
     context: &Context<'_>,
-) -> Result<QualityReport, QueryError> {
+) -> Result<QualityReport, InspectError> {
     let moment = Moment::named(view, None)?;
     let looked_at = DocumentFilter {
         condition: options.condition.clone(),
@@ -109,7 +109,7 @@ pub fn quality(
         context.progress.advance(((block + 1) * BLOCK_SIZE).min(view.documents()));
     }
     context.progress.end();
-    walk.told(options)
+    walk.report(options)
 }
 
 /// The sources with most kept documents, most first; or only the one that was asked for.

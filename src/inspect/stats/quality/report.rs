@@ -1,6 +1,6 @@
 //! The types of the report on rules and signals.
 
-use crate::inspect::snapshots::DocumentCounts;
+use crate::inspect::counts::DocumentCounts;
 use crate::inspect::stats::{ColumnStats, SourceSpread, StatsValue};
 use serde::Serialize;
 

@@ -1,6 +1,6 @@
 //! Gives the scores of documents: from columns where they are stored, else computed from texts.
 
-use crate::sql::QueryError;
+use crate::inspect::InspectError;
 use model::invariant::at;
 use model::{ColumnId, DocId, FieldKind, unsortable_float};
 use rayon::prelude::*;
@@ -41,7 +41,7 @@ impl ScoreReader {
         &self,
         view: &View,
         documents: &[DocId],
-    ) -> Result<Vec<Vec<f64>>, QueryError> {
+    ) -> Result<Vec<Vec<f64>>, InspectError> {
         let mut found: Vec<Vec<f64>> = Vec::with_capacity(self.signals.len());
         let mut of_texts = self.found_in_texts(view, documents)?.into_iter();
         for (signal, column) in &self.signals {
@@ -66,7 +66,7 @@ impl ScoreReader {
         &self,
         view: &View,
         documents: &[DocId],
-    ) -> Result<Vec<Vec<f64>>, QueryError> {
+    ) -> Result<Vec<Vec<f64>>, InspectError> {
         if self.of_texts.is_empty() {
             return Ok(Vec::new());
         }
@@ -81,7 +81,7 @@ impl ScoreReader {
                 let found = scores(&view.text(*document)?, &self.of_texts);
                 Ok(found.into_iter().map(number).collect())
             })
-            .collect::<Result<_, QueryError>>()?;
+            .collect::<Result<_, InspectError>>()?;
         let of = |place: usize| rows.iter().map(|row| *at(row, place)).collect();
         Ok((0..self.of_texts.len()).map(of).collect())
     }

@@ -69,7 +69,7 @@ impl QuantileSketch {
     }
 
     /// The spread as that of a column; `whole` for columns of whole numbers.
-    pub(super) fn told(&self, column: &str, whole: bool) -> ColumnStats {
+    pub(super) fn column_stats(&self, column: &str, whole: bool) -> ColumnStats {
         let float = |value: f64| self.some(StatsValue::Float(value));
         // Counts of words and sentences are far below 2^53.
         let value = |value: f64| match whole {
@@ -129,7 +129,7 @@ mod tests {
         let mut sketch = QuantileSketch::default();
         values.iter().for_each(|value| sketch.take(*value));
         sketch.take(f64::NAN);
-        let told = sketch.told("x", whole);
+        let told = sketch.column_stats("x", whole);
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
         for (percent, found) in
@@ -172,8 +172,8 @@ mod tests {
         checked(&[0.0, 1e-30, 1e-9, 0.5], false);
         let mut sketch = QuantileSketch::default();
         sketch.take(1e300);
-        assert_eq!(number(sketch.told("x", false).p50), 1e300);
-        assert_eq!(QuantileSketch::default().told("x", true).p50, None);
-        assert_eq!(QuantileSketch::default().told("x", true).min, None);
+        assert_eq!(number(sketch.column_stats("x", false).p50), 1e300);
+        assert_eq!(QuantileSketch::default().column_stats("x", true).p50, None);
+        assert_eq!(QuantileSketch::default().column_stats("x", true).min, None);
     }
 }

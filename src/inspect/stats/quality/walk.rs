@@ -7,10 +7,11 @@ use super::report::{
 };
 use super::scores::ScoreReader;
 use super::sketch::QuantileSketch;
+use crate::inspect::InspectError;
+use crate::inspect::counts::CountsSum;
 use crate::inspect::duplicates::beginning;
-use crate::inspect::stats::groups::{Block, Sum};
+use crate::inspect::stats::groups::GroupBlock;
 use crate::inspect::stats::{SourceSpread, StatsValue};
-use crate::sql::QueryError;
 use model::invariant::at;
 use model::{DocId, FieldKind, SourceId};
 use store::{StoreError, View};
@@ -23,7 +24,7 @@ pub(super) struct QualityWalk<'a> {
     examples: usize,
     sources: &'a [SourceId],
     /// The columns of the current block.
-    block: Option<Block>,
+    block: Option<GroupBlock>,
     all: QualityTotal,
     /// In the order of `sources`.
     by_source: Vec<QualityTotal>,
@@ -35,8 +36,8 @@ pub(super) struct QualityWalk<'a> {
 /// Documents, and those that at least one rule would remove.
 #[derive(Clone, Default)]
 struct QualityTotal {
-    documents: Sum,
-    removed: Sum,
+    documents: CountsSum,
+    removed: CountsSum,
 }
 
 /// A rule, and how many documents it takes.
@@ -45,8 +46,8 @@ struct RuleCounts {
     /// The index of the rule's score.
     score: usize,
     thresholds: Vec<RuleThreshold>,
-    removed: Sum,
-    only: Sum,
+    removed: CountsSum,
+    only: CountsSum,
     by_source: Vec<u64>,
 }
 
@@ -62,8 +63,8 @@ impl<'a> QualityWalk<'a> {
                 rule,
                 score: scored.place(rule.signal)?,
                 thresholds: RuleThreshold::of(&rule),
-                removed: Sum::default(),
-                only: Sum::default(),
+                removed: CountsSum::default(),
+                only: CountsSum::default(),
                 by_source: vec![0; sources.len()],
             })
         };
@@ -87,8 +88,8 @@ impl<'a> QualityWalk<'a> {
     }
 
     /// Reads the columns of the block with the next documents.
-    pub(super) fn enter(&mut self, block: u64) -> Result<(), QueryError> {
-        self.block = Some(Block::read(self.view, block, None)?);
+    pub(super) fn enter(&mut self, block: u64) -> Result<(), InspectError> {
+        self.block = Some(GroupBlock::read(self.view, block, None)?);
         Ok(())
     }
 
@@ -97,12 +98,12 @@ impl<'a> QualityWalk<'a> {
         &mut self,
         documents: &[DocId],
         scores: &[Vec<f64>],
-    ) -> Result<(), QueryError> {
+    ) -> Result<(), InspectError> {
         let Some(block) = self.block.take() else { return Ok(()) };
         for (row, document) in documents.iter().enumerate() {
             let source = block.sources.source_of(*document)?;
             let place = self.sources.iter().position(|known| *known == source);
-            let size = block.sum(*document)?;
+            let size = block.sizes.of(*document)?;
             let score = |score| *at(at::<Vec<_>>(scores, score), row);
             self.document(*document, &size, place, score);
         }
@@ -113,7 +114,7 @@ impl<'a> QualityWalk<'a> {
     fn document(
         &mut self,
         document: DocId,
-        size: &Sum,
+        size: &CountsSum,
         source: Option<usize>,
         score: impl Fn(usize) -> f64,
     ) {
@@ -151,7 +152,7 @@ impl<'a> QualityWalk<'a> {
     }
 
     /// The report. Reads the texts of the examples.
-    pub(super) fn told(self, options: &QualityOptions) -> Result<QualityReport, QueryError> {
+    pub(super) fn report(self, options: &QualityOptions) -> Result<QualityReport, InspectError> {
         let view = self.view;
         let is_met: Vec<bool> =
             self.by_source.iter().map(|total| total.documents.documents > 0).collect();
@@ -161,8 +162,8 @@ impl<'a> QualityWalk<'a> {
         let sources = met(&is_met, names.iter().zip(&self.by_source));
         let sources = sources.map(|(source, total)| QualitySource {
             source: source.clone(),
-            documents: total.documents.told(view),
-            removes: total.removed.told(view),
+            documents: total.documents.counts(view),
+            removes: total.removed.counts(view),
         });
         let sources = sources.collect();
         let stored = view.sources().filter(|(_, source)| source.kept > 0).count();
@@ -172,8 +173,8 @@ impl<'a> QualityWalk<'a> {
             set: options.set.name(),
             condition: options.condition.clone(),
             source: options.source.clone(),
-            documents: self.all.documents.told(view),
-            removes: self.all.removed.told(view),
+            documents: self.all.documents.counts(view),
+            removes: self.all.removed.counts(view),
             sources,
             sources_left_out: left_out as u64,
             rules: self.rules(&is_met)?,
@@ -181,7 +182,7 @@ impl<'a> QualityWalk<'a> {
         })
     }
 
-    fn rules(&self, is_met: &[bool]) -> Result<Vec<QualityRule>, QueryError> {
+    fn rules(&self, is_met: &[bool]) -> Result<Vec<QualityRule>, InspectError> {
         let told = |counted: &RuleCounts| {
             let threshold = |threshold: &RuleThreshold| {
                 Ok(QualityThreshold {
@@ -196,10 +197,10 @@ impl<'a> QualityWalk<'a> {
             Ok(QualityRule {
                 signal: counted.rule.signal,
                 rule: counted.rule.condition(!is_stored),
-                removes: counted.removed.told(self.view),
-                only: counted.only.told(self.view),
+                removes: counted.removed.counts(self.view),
+                only: counted.only.counts(self.view),
                 by_source: met(is_met, counted.by_source.iter()).copied().collect(),
-                thresholds: thresholds.collect::<Result<_, QueryError>>()?,
+                thresholds: thresholds.collect::<Result<_, InspectError>>()?,
             })
         };
         self.rules.iter().map(told).collect()
@@ -218,7 +219,7 @@ impl<'a> QualityWalk<'a> {
         &self,
         side: &ThresholdSide,
         score: usize,
-    ) -> Result<Vec<QualityExample>, QueryError> {
+    ) -> Result<Vec<QualityExample>, InspectError> {
         let example = |near: &ThresholdNeighbour| {
             let header = self.view.expect_header(near.document)?;
             let text = self.view.text_of_owner(header.text_owner(near.document))?;
@@ -241,13 +242,13 @@ impl<'a> QualityWalk<'a> {
             let (signal, column) = self.scored.signals.get(at)?;
             let of_source = |(source, sketch): (&String, &QuantileSketch)| SourceSpread {
                 source: source.clone(),
-                column: sketch.told(signal.name, self.is_whole(at)),
+                column: sketch.column_stats(signal.name, self.is_whole(at)),
             };
             Some(QualityScore {
                 signal: signal.name,
                 expression: signal.expression,
                 origin: if column.is_some() { "stored" } else { "text" },
-                spread: all.told(signal.name, self.is_whole(at)),
+                spread: all.column_stats(signal.name, self.is_whole(at)),
                 sources: met(is_met, names.iter().zip(by_source)).map(of_source).collect(),
             })
         };

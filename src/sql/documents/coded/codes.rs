@@ -3,7 +3,7 @@
 use crate::sql::documents::columns::{ColumnReader, ScanBlock, strings};
 use crate::sql::documents::filter::IndexBlock;
 use crate::sql::documents::schema::ColumnSource;
-use crate::sql::error::QueryError;
+use crate::sql::error::SqlError;
 use arrow::array::{ArrayRef, BooleanArray, Int64Array, StringArray, UInt64Array};
 use model::invariant::at;
 use model::{BLOCK_SIZE, ColumnId, DocId, SourceId, Standing, TermId};
@@ -125,9 +125,9 @@ impl ColumnCodes {
     pub(super) fn array(
         &self,
         view: &View,
-        filler: &mut ColumnReader<'_>,
+        reader: &mut ColumnReader<'_>,
         codes: &[u32],
-    ) -> Result<ArrayRef, QueryError> {
+    ) -> Result<ArrayRef, SqlError> {
         let numbers = codes.iter().map(|code| self.values.get(*code as usize)?.0);
         Ok(match self.content {
             ColumnSource::Kept | ColumnSource::Bool(_) => {
@@ -157,7 +157,7 @@ impl ColumnCodes {
                     let term = value.and_then(|(term, document)| {
                         Some((TermId(u32::try_from((*term)?).ok()?), *document))
                     });
-                    let text = term.map(|(term, document)| filler.value(document, field, term));
+                    let text = term.map(|(term, document)| reader.value(document, field, term));
                     texts.push(text.transpose()?.flatten());
                 }
                 Arc::new(strings(&texts)?)

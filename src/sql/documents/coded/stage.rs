@@ -10,7 +10,7 @@ use crate::sql::documents::filter::{StoredBlock, slots_of_bitmap};
 use crate::sql::documents::producer::BatchSink;
 use crate::sql::documents::scan::DocumentScan;
 use crate::sql::documents::schema::DocumentColumn;
-use crate::sql::error::QueryError;
+use crate::sql::error::SqlError;
 use arrow::array::{Array, ArrayRef, BooleanArray};
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
@@ -66,9 +66,9 @@ impl CodedAggregation {
         part: usize,
         rows: usize,
         sink: &mut BatchSink<'_>,
-    ) -> Result<(), QueryError> {
+    ) -> Result<(), SqlError> {
         let DocumentScan { view, wanted, schema, test, parts, .. } = &self.read;
-        let mut filler =
+        let mut reader =
             ColumnReader::new(view, wanted, Arc::clone(schema), rows)?.also_for(&self.by);
         let mut counted = self.begin()?;
         for number in at(parts, part).clone() {
@@ -80,7 +80,7 @@ impl CodedAggregation {
             if slots.is_empty() {
                 continue;
             }
-            let open = filler.open(block)?;
+            let open = reader.open(block)?;
             let mut codes = Vec::with_capacity(counted.codes.len());
             for column in &mut counted.codes {
                 codes.push(column.read(&open, &slots)?);
@@ -88,29 +88,29 @@ impl CodedAggregation {
             let numbers = counted.groups.number(&codes);
             let (mut slots, mut numbers) = (slots.as_slice(), numbers.as_slice());
             while !slots.is_empty() {
-                let taken = filler.take(&open, slots)?.min(slots.len());
+                let taken = reader.take(&open, slots)?.min(slots.len());
                 let (now, later) = slots.split_at(taken);
                 let (groups, next) = numbers.split_at(taken.min(numbers.len()));
-                let batch = filler.batch(&open, now)?;
-                self.count(&mut counted, &batch, groups).map_err(QueryError::run)?;
+                let batch = reader.batch(&open, now)?;
+                self.count(&mut counted, &batch, groups).map_err(SqlError::run)?;
                 (slots, numbers) = (later, next);
             }
             if counted.groups.len() > MOST_GROUPS
-                && !self.hand_on(&mut counted, &mut filler, rows, sink)?
+                && !self.hand_on(&mut counted, &mut reader, rows, sink)?
             {
                 return Ok(());
             }
         }
-        self.hand_on(&mut counted, &mut filler, rows, sink)?;
+        self.hand_on(&mut counted, &mut reader, rows, sink)?;
         Ok(())
     }
 
-    fn begin(&self) -> Result<AggregationState, QueryError> {
+    fn begin(&self) -> Result<AggregationState, SqlError> {
         let states = self.aggregates.iter().map(|it| it.function.create_groups_accumulator());
         Ok(AggregationState {
             codes: self.by.iter().map(|column| ColumnCodes::of(column.source)).collect(),
             groups: DocumentGroups::of(self.by.len()),
-            states: states.collect::<EngineResult<_>>().map_err(QueryError::run)?,
+            states: states.collect::<EngineResult<_>>().map_err(SqlError::run)?,
         })
     }
 
@@ -141,10 +141,10 @@ impl CodedAggregation {
     fn hand_on(
         &self,
         counted: &mut AggregationState,
-        filler: &mut ColumnReader<'_>,
+        reader: &mut ColumnReader<'_>,
         rows: usize,
         sink: &mut BatchSink<'_>,
-    ) -> Result<bool, QueryError> {
+    ) -> Result<bool, SqlError> {
         let AggregationState { codes, groups, mut states } =
             std::mem::replace(counted, self.begin()?);
         if groups.len() == 0 {
@@ -152,13 +152,13 @@ impl CodedAggregation {
         }
         let mut columns = Vec::with_capacity(self.schema.fields().len());
         for (column, codes) in codes.iter().zip(groups.codes()) {
-            columns.push(column.array(&self.read.view, filler, &codes)?);
+            columns.push(column.array(&self.read.view, reader, &codes)?);
         }
         for state in &mut states {
-            columns.extend(state.state(EmitTo::All).map_err(QueryError::run)?);
+            columns.extend(state.state(EmitTo::All).map_err(SqlError::run)?);
         }
         let batch =
-            RecordBatch::try_new(Arc::clone(&self.schema), columns).map_err(QueryError::arrow)?;
+            RecordBatch::try_new(Arc::clone(&self.schema), columns).map_err(SqlError::arrow)?;
         for start in (0..batch.num_rows()).step_by(rows.max(1)) {
             let len = rows.max(1).min(batch.num_rows() - start);
             if sink(batch.slice(start, len)).is_break() {

@@ -2,7 +2,7 @@
 //!
 //! They are those that an ingest would read, if their names end as the function expects.
 
-use crate::sql::error::QueryError;
+use crate::sql::error::SqlError;
 use files::input::{InputFile, ReadError, ReadOptions, expand, path_fields, without_compression};
 use model::Interrupt;
 use std::path::Path;
@@ -67,20 +67,20 @@ impl DataFile {
     }
 
     /// The error that the file cannot be read.
-    pub(super) fn fault(&self, why: &str) -> QueryError {
+    pub(super) fn fault(&self, why: &str) -> SqlError {
         refused(&self.input.path.display().to_string(), why)
     }
 }
 
-fn refused(path: &str, why: impl Into<String>) -> QueryError {
-    QueryError::File { path: path.to_owned(), why: why.into() }
+fn refused(path: &str, why: impl Into<String>) -> SqlError {
+    SqlError::File { path: path.to_owned(), why: why.into() }
 }
 
 /// The files of a path or pattern, in the order of an ingest.
 ///
 /// # Errors
-/// [`QueryError::File`], when there is none, or one that cannot be read twice.
-pub(super) fn find(kind: TableFileKind, path: &str) -> Result<Vec<DataFile>, QueryError> {
+/// [`SqlError::File`], when there is none, or one that cannot be read twice.
+pub(super) fn find(kind: TableFileKind, path: &str) -> Result<Vec<DataFile>, SqlError> {
     // The rest of an address may have secrets.
     if let Some((scheme, _)) = path.split_once("://") {
         let why = "only local files can be read here: download it first";

@@ -16,7 +16,7 @@ mod table;
 pub(in crate::sql) use table::FileTable;
 
 use crate::sql::documents::table::DocumentsTable;
-use crate::sql::error::QueryError;
+use crate::sql::error::SqlError;
 use crate::sql::query::SqlQuery;
 use crate::sql::syntax::parameters::SqlParameters;
 use datafusion::catalog::{TableFunctionArgs, TableFunctionImpl, TableProvider};
@@ -87,7 +87,7 @@ impl TableFunctionImpl for SnapshotTableFunction {
                 "`documents_at` takes the name of a snapshot, as in documents_at('june')"
             );
         };
-        let kept = DocumentsTable::kept_in(&self.view, &name).map_err(QueryError::from)?;
+        let kept = DocumentsTable::kept_in(&self.view, &name).map_err(SqlError::from)?;
         Ok(Arc::new(kept))
     }
 }

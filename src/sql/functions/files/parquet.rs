@@ -3,7 +3,7 @@
 use super::columns::{converted, table_type};
 use super::files::DataFile;
 use crate::sql::documents::producer::BatchSink;
-use crate::sql::error::QueryError;
+use crate::sql::error::SqlError;
 use arrow::array::{ArrayRef, UInt64Array, new_null_array};
 use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
@@ -54,7 +54,7 @@ struct OpenParquet {
 
 impl OpenParquet {
     /// `known` is the decoding, where the footer was read before.
-    fn open(file: &DataFile, known: Option<&ParquetDecoding>) -> Result<Self, QueryError> {
+    fn open(file: &DataFile, known: Option<&ParquetDecoding>) -> Result<Self, SqlError> {
         let failed = |error: std::io::Error| file.fault(&error.to_string());
         let opened = File::open(file.input.path.as_path()).map_err(failed)?;
         let fault = |why: String| file.fault(&format!("no Parquet: {why}"));
@@ -90,7 +90,7 @@ fn decoded<T>(run: impl FnOnce() -> parquet::errors::Result<T>) -> Result<T, Str
 }
 
 /// Reads the columns and lengths of a file.
-pub(super) fn footer(file: &DataFile) -> Result<ParquetFile, QueryError> {
+pub(super) fn footer(file: &DataFile) -> Result<ParquetFile, SqlError> {
     let OpenParquet { footer, .. } = OpenParquet::open(file, None)?;
     let all = footer.metadata().metadata();
     let count = |number: i64| u64::try_from(number).unwrap_or(0);
@@ -136,14 +136,14 @@ impl ParquetScan {
     /// Pushes the rows of some row groups of a file, so many at a time at most; says whether more are wanted.
     ///
     /// # Errors
-    /// [`QueryError::File`], with the row and the column where a value is not what the column of the table holds.
+    /// [`SqlError::File`], with the row and the column where a value is not what the column of the table holds.
     pub(super) fn push(
         &self,
         (file, known): (&DataFile, &ParquetFile),
         groups: Range<usize>,
         rows: usize,
         sink: &mut BatchSink<'_>,
-    ) -> Result<ControlFlow<()>, QueryError> {
+    ) -> Result<ControlFlow<()>, SqlError> {
         let OpenParquet { file: opened, footer } = OpenParquet::open(file, Some(&known.decoding))?;
         let metadata = footer.metadata();
         let all = metadata.metadata();

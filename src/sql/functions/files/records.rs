@@ -7,7 +7,7 @@ use super::arrays::ColumnBuilder;
 use super::files::{DataFile, TableFileKind};
 use super::kinds::{CellKind, CellValue};
 use crate::sql::documents::producer::BatchSink;
-use crate::sql::error::QueryError;
+use crate::sql::error::SqlError;
 use arrow::array::{ArrayRef, StringViewArray};
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
@@ -105,7 +105,7 @@ pub(super) fn head(
     file: &DataFile,
     options: &ReadOptions,
     files: usize,
-) -> Result<FileHead, QueryError> {
+) -> Result<FileHead, SqlError> {
     let enough = (ALL_HEADS / files.max(1)).min(HEAD);
     let mut rows = FileRows::open(file, options)?;
     let mut head = FileHead::default();
@@ -138,13 +138,13 @@ impl RecordScan {
     /// Pushes the rows of a file, so many at a time at most; says whether more are wanted.
     ///
     /// # Errors
-    /// [`QueryError::File`], with the row and the column where a value is not what the beginning of the files says.
+    /// [`SqlError::File`], with the row and the column where a value is not what the beginning of the files says.
     pub(super) fn push(
         &self,
         file: &DataFile,
         rows: usize,
         sink: &mut BatchSink<'_>,
-    ) -> Result<ControlFlow<()>, QueryError> {
+    ) -> Result<ControlFlow<()>, SqlError> {
         let mut reader = FileRows::open(file, &self.options)?;
         let mut batch = BatchBuilder::new(&self.wanted, file);
         let values = self.wanted.columns.len().saturating_mul(size_of::<CellValue<'_>>());
@@ -188,7 +188,7 @@ impl<'f> BatchBuilder<'f> {
         self.wanted.place(name).filter(|_| self.file.partition(name).is_none())
     }
 
-    fn push(&mut self, row: &FileRow<'_>, table: CsvOptions) -> Result<(), QueryError> {
+    fn push(&mut self, row: &FileRow<'_>, table: CsvOptions) -> Result<(), SqlError> {
         let (columns, names) = (&mut self.columns, &self.wanted.columns);
         let pushed = row.each(table, |place, value| match columns.get_mut(place) {
             Some(column) => column.push(&value).map_err(|words| {
@@ -205,7 +205,7 @@ impl<'f> BatchBuilder<'f> {
         filled.map_err(|why| row.place.fault(self.file, &why))
     }
 
-    fn finish(&mut self, schema: &SchemaRef) -> Result<RecordBatch, QueryError> {
+    fn finish(&mut self, schema: &SchemaRef) -> Result<RecordBatch, SqlError> {
         let rows = std::mem::take(&mut self.rows);
         let columns =
             self.wanted.columns.iter().zip(&mut self.columns).map(|((name, _), column)| {
@@ -219,7 +219,7 @@ impl<'f> BatchBuilder<'f> {
         let columns = columns.map_err(|why| self.file.fault(&why))?;
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)
-            .map_err(QueryError::arrow)
+            .map_err(SqlError::arrow)
     }
 }
 
@@ -253,7 +253,7 @@ enum RowValues<'r> {
 }
 
 impl<'f> FileRows<'f> {
-    fn open(file: &'f DataFile, options: &ReadOptions) -> Result<Self, QueryError> {
+    fn open(file: &'f DataFile, options: &ReadOptions) -> Result<Self, SqlError> {
         let reader =
             InputReader::open_once(&file.input, options).map_err(|why| read_fault(file, &why))?;
         let builder = RecordBuilder::new(options);
@@ -264,7 +264,7 @@ impl<'f> FileRows<'f> {
     fn next(
         &mut self,
         mut place: impl FnMut(&str) -> Option<usize>,
-    ) -> Result<Option<FileRow<'_>>, QueryError> {
+    ) -> Result<Option<FileRow<'_>>, SqlError> {
         let file = self.file;
         let raw = self.reader.next_raw().map_err(|why| read_fault(file, &why))?;
         let Some(raw) = raw else { return Ok(None) };
@@ -434,7 +434,7 @@ impl FileRow<'_> {
 }
 
 impl FileRowPlace {
-    fn fault(self, file: &DataFile, why: &str) -> QueryError {
+    fn fault(self, file: &DataFile, why: &str) -> SqlError {
         let number = self.number;
         file.fault(&match self.line {
             Some(line) => format!("row {number}, on line {line}: {why}"),
@@ -444,7 +444,7 @@ impl FileRowPlace {
 }
 
 /// A read error as ours; it names the file once.
-fn read_fault(file: &DataFile, error: &ReadError) -> QueryError {
+fn read_fault(file: &DataFile, error: &ReadError) -> SqlError {
     if let ReadError::OpenQuote { line, .. } = error {
         let why = format!("a quote that opens on line {line} is not closed before the end");
         return file.fault(&why);

@@ -9,7 +9,7 @@ use crate::sql::documents::producer::{BatchSink, PartitionProducer};
 use crate::sql::documents::table::PARTITIONS;
 use crate::sql::documents::table_scan::TableScanExec;
 use crate::sql::engine::build::BatchLimits;
-use crate::sql::error::QueryError;
+use crate::sql::error::SqlError;
 use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
 use async_trait::async_trait;
@@ -57,7 +57,7 @@ impl FileTable {
         kind: TableFileKind,
         path: &str,
         session: &dyn Session,
-    ) -> std::result::Result<Self, QueryError> {
+    ) -> std::result::Result<Self, SqlError> {
         let extension = session.config().get_extension::<BatchLimits>();
         let limits = extension.map_or(FileLimits { row: 64 << 20, batch: 1 << 20 }, |limits| {
             FileLimits { row: limits.value, batch: limits.texts }
@@ -88,7 +88,7 @@ impl FileTable {
 /// What was read of the files, the columns of their table, bytes of the rows that were examined, and their number.
 type OpenFiles = (FileContent, Fields, usize, usize);
 
-fn open_parquet(files: &mut [DataFile]) -> std::result::Result<OpenFiles, QueryError> {
+fn open_parquet(files: &mut [DataFile]) -> std::result::Result<OpenFiles, SqlError> {
     let mut columns = TypeColumns::default();
     let mut footers = Vec::with_capacity(files.len());
     let (mut bytes, mut rows) = (0_u64, 0_u64);
@@ -113,7 +113,7 @@ fn open_records(
     kind: TableFileKind,
     files: &mut [DataFile],
     limits: FileLimits,
-) -> std::result::Result<OpenFiles, QueryError> {
+) -> std::result::Result<OpenFiles, SqlError> {
     let mut columns = KindColumns::default();
     let (mut bytes, mut rows) = (0_usize, 0_usize);
     let count = files.len();
