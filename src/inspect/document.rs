@@ -1,7 +1,7 @@
 //! Gathers all that is known of one document, as `corpusdb show` prints it.
 
 use crate::inspect::InspectError;
-use crate::inspect::duplicates::{DocumentBlocker, blockers};
+use crate::inspect::duplicates::{DocumentBlocker, document};
 use crate::sql::DocumentFilter;
 use crate::sql::SqlError;
 use model::{

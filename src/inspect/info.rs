@@ -1,10 +1,10 @@
 //! The summary of a corpus, as `corpusdb info` prints it.
 
-use super::signals;
 use super::snapshots::SnapshotInfo;
 use crate::corpus::mixed;
 use crate::inspect::InspectError;
 use crate::inspect::contamination::suites;
+use crate::inspect::fields;
 use crate::inspect::policy_settings::{PolicySetting, policy_settings};
 use model::{CommitSeq, FieldDeclaration, Policy, Standing, hexadecimal, shown_timestamp};
 use roaring::RoaringTreemap;
@@ -271,7 +271,7 @@ pub fn info(view: &View) -> Result<CorpusInfo, InspectError> {
         tokenizers: view.own_tokenizers().map(|(id, record)| tokenizer(id.0, record)).collect(),
         tokens_rule: TOKENS_RULE,
         fields: view.fields().iter().map(FieldInfo::from).collect(),
-        outdated_signals: signals::outdated(view),
+        outdated_signals: fields::outdated(view),
         outdated_fields: outdated_fields(view),
         mixed_templates: mixed(view.templates_of(|| view.kept())?),
         outdated_suites: suites

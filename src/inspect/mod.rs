@@ -64,17 +64,14 @@ mod fields;
 mod forecast;
 mod groups;
 mod info;
-mod misfits;
 mod policy_settings;
 mod provenance;
 mod sample;
 mod selection;
-mod signals;
 mod snapshots;
 mod stats;
 #[cfg(test)]
 mod tests;
-mod timeline;
 
 pub use card::{
     CardOverview, CardSizes, CardSpreads, CardSuite, ContaminationReport, CorpusReport,
@@ -105,8 +102,8 @@ pub(crate) use duplicates::{
     similar,
 };
 pub use error::InspectError;
-pub use fields::FieldSummary;
-pub(crate) use fields::fields;
+pub use fields::{FieldSummary, SignalSummary};
+pub(crate) use fields::{fields, signals};
 pub(crate) use forecast::forecast;
 pub use forecast::{FamilyForecast, FamilyGrowth, Forecast, HoursForecast, MemoryNeed};
 pub(crate) use info::info;
@@ -114,20 +111,19 @@ pub use info::{
     CommitInfo, CorpusInfo, DiskInfo, EpochInfo, FieldInfo, SourceInfo, StandingCount, SuiteInfo,
     TokenizerInfo,
 };
-pub use misfits::MisfitExample;
 pub use policy_settings::{PolicySetting, policy_settings};
-pub(crate) use provenance::provenance;
+pub use provenance::{CommitStretch, Timeline};
 pub use provenance::{DateRange, LicenceCount};
+pub(crate) use provenance::{provenance, timeline};
 pub(crate) use sample::sample_of;
 pub use selection::Selection;
 pub(crate) use selection::selection;
-pub use signals::SignalSummary;
-pub(crate) use signals::signals;
 pub use snapshots::{
     ChangedDocument, ChangedDocuments, GroupChanges, LossCounts, SnapshotChanges, SnapshotDetails,
     SnapshotDiff, SnapshotInfo, SnapshotSource,
 };
 pub(crate) use snapshots::{show_snapshot, snapshot_changes, snapshot_diff};
+pub use stats::misfits::MisfitExample;
 pub use stats::{
     ColumnStats, DocumentLengthBin, GroupStats, LengthStats, LossStats, MisfitStats,
     QualityExample, QualityOptions, QualityReport, QualityRule, QualityScore, QualitySource,
@@ -137,5 +133,3 @@ pub use stats::{
 pub(crate) use stats::{
     SourceLanguageCounts, group_counts, lengths, quality, reject_reasons, spread_by_source, stats,
 };
-pub(crate) use timeline::timeline;
-pub use timeline::{CommitStretch, Timeline};

@@ -1,16 +1,17 @@
-//! Counts what documents say of themselves: in which span their dates lie, and under which licences they are.
+//! Where documents are from, what they may be used for, and how they came.
 //!
 //! A declared field of times is read from its column. Licences and undeclared dates stand in the metadata alone, which
 //! is read in one scan; a corpus without metadata has nothing to scan. No time is asked of a clock.
 
 use crate::inspect::InspectError;
+use crate::inspect::info::CommitInfo;
 use crate::inspect::stats::StatsValue;
-use model::{BLOCK_SIZE, FieldKind, FieldValue, JsonMembers, value_excerpt};
+use model::{BLOCK_SIZE, CommitSeq, FieldKind, FieldValue, JsonMembers, value_excerpt};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use roaring::RoaringTreemap;
 use serde::Serialize;
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use store::{View, system_fields};
 
 /// Members of metadata that name a licence; of several the first counts.
@@ -187,6 +188,76 @@ fn licence(raw: &str) -> Option<String> {
     };
     let text = text.trim();
     (!text.is_empty()).then(|| text.chars().take(100).collect())
+}
+
+/// The history of a corpus: ingests in stretches of commits, and other commits.
+#[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct Timeline {
+    /// Stretches of commits, in their order: at most as many as were asked for, all but the last of equal length.
+    pub stretches: Vec<CommitStretch>,
+    /// The newest commits that are not ingests, oldest first, as many as were asked for.
+    pub events: Vec<CommitInfo>,
+    /// How many there are before these.
+    pub earlier_events: u64,
+}
+
+/// What some commits in a row did.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct CommitStretch {
+    /// The first of them.
+    pub first: u64,
+    /// The last of them.
+    pub last: u64,
+    /// How many of them are of ingests.
+    pub ingests: u64,
+    /// Documents that they added.
+    pub added: u64,
+    /// Those of them that were kept then.
+    pub kept: u64,
+    /// Stored documents whose standing they changed.
+    pub changed: u64,
+    /// Records that they rejected.
+    pub rejected: u64,
+}
+
+/// The commits in at most `stretches` stretches, with the newest `events` that are not ingests. One row a commit is
+/// read.
+///
+/// # Errors
+/// [`InspectError`] when a row cannot be read.
+pub fn timeline(view: &View, stretches: u64, events: usize) -> Result<Timeline, InspectError> {
+    let last = view.commit().0;
+    let length = last.saturating_add(1).div_ceil(stretches.max(1)).max(1);
+    let mut told = Timeline::default();
+    let mut newest = VecDeque::new();
+    for number in 0..=last {
+        let Some(record) = view.commit_record(CommitSeq(number))? else { continue };
+        let begins = told.stretches.last().is_none_or(|it| it.first / length != number / length);
+        if begins {
+            told.stretches.push(CommitStretch { first: number, ..CommitStretch::default() });
+        }
+        if let Some(stretch) = told.stretches.last_mut() {
+            stretch.last = number;
+            stretch.added += record.added;
+            stretch.kept += record.kept;
+            stretch.changed += record.changed;
+            stretch.rejected += record.rejected;
+            stretch.ingests += u64::from(record.kind == "ingest");
+        }
+        if record.kind != "ingest" {
+            newest.push_back(CommitInfo::from((CommitSeq(number), record)));
+            if newest.len() > events {
+                newest.pop_front();
+                told.earlier_events += 1;
+            }
+        }
+    }
+    told.events = newest.into();
+    Ok(told)
 }
 
 #[cfg(test)]

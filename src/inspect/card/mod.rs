@@ -13,24 +13,17 @@
 //! choose and cut: what could grow with the corpus is the largest of its kind, with the others in one sum (`largest`).
 //! `languages` tells code from what people speak.
 
-mod about;
-mod contamination;
 mod duplicates;
-mod gather;
-mod languages;
 mod largest;
 mod options;
-mod plan;
-mod samples;
+mod parts;
+mod report;
 mod sizes;
 
-pub use about::CardOverview;
-pub use contamination::{CardSuite, ContaminationReport};
 pub use duplicates::{DuplicatesReport, ReportCluster, SourceMatrix};
-pub use gather::{CorpusReport, OmittedPart};
-pub use languages::is_programming_language;
 pub use largest::Largest;
 pub use options::ReportOptions;
-pub use plan::PlanReport;
-pub use samples::SampledDocument;
+pub use parts::{CardOverview, PlanReport, SampledDocument, is_programming_language};
+pub use parts::{CardSuite, ContaminationReport};
+pub use report::{CorpusReport, OmittedPart};
 pub use sizes::{CardSizes, CardSpreads, Provenance};

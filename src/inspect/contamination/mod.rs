@@ -3,12 +3,11 @@
 //! `report` has numbers, `check` examines texts that are not stored, and `review` prepares pairs for somebody who decides
 //! whether a rule is right. What is counted is the evidence that `sql` finds.
 
-mod check;
 mod report;
 mod review;
 
-pub(crate) use check::TextCheck;
-pub use check::{CheckedText, CheckedTexts};
+pub(crate) use report::TextCheck;
+pub use report::{CheckedText, CheckedTexts};
 pub use report::{SourceCount, SuiteContamination, SuiteSummary};
 pub(crate) use report::{contamination, suites};
 pub(crate) use review::review;

@@ -1,6 +1,6 @@
 //! The matrix of duplicates: how many documents of each group were removed in favour of each group.
 
-use super::losses::{LossShare, PairShare, RemovedCounts, lost, pair_counts};
+use super::counts::{LossShare, PairShare, RemovedCounts, lost, pair_counts};
 use crate::inspect::InspectError;
 use crate::inspect::groups::{DocumentGroups, GroupId, GroupTotal};
 use crate::sql::SqlError;

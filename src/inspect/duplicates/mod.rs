@@ -6,31 +6,27 @@
 //! says what a policy detects and costs; `sweep` has the options and the report of what other thresholds and shingle sizes
 //! would remove. `craft` alone knows sketches and buckets.
 
-mod blockers;
 pub(in crate::inspect) mod candidates;
-mod cluster_sizes;
-mod clusters;
+mod counts;
 mod diff;
-mod excerpt;
-mod histogram;
-mod losses;
+mod document;
+mod excerpts;
 mod matrix;
-mod near;
 mod policy_cost;
 mod similar;
 mod summary;
 mod sweep;
 
-pub use blockers::DocumentBlocker;
-pub(super) use blockers::blockers;
-pub use cluster_sizes::ClusterSizes;
-pub use clusters::{ClosePair, ClusterMembers, DocumentDuplicates, document_duplicates};
+pub use counts::ClusterSizes;
+pub use counts::{LossShare, PairShare};
+pub use counts::{Similarities, SimilarityBin};
 pub use diff::{DiffPart, diff};
-pub(super) use excerpt::beginning;
-pub use histogram::{Similarities, SimilarityBin};
-pub use losses::{LossShare, PairShare};
+pub use document::DocumentBlocker;
+pub(super) use document::blockers;
+pub use document::{ClosePair, ClusterMembers, DocumentDuplicates, document_duplicates};
+pub(super) use excerpts::beginning;
+pub use excerpts::diff_near;
 pub use matrix::{DuplicatesMatrix, GroupLoss, GroupPair, duplicates_matrix};
-pub use near::diff_near;
 pub use policy_cost::{
     CandidateSample, DedupExplanation, DetectionLine, FamilyBytes, PolicyChange, StoredBytes,
     explain_dedup, explain_policy,

@@ -1,7 +1,7 @@
 //! Finds stored documents similar to a text in the index; nothing is ingested.
 
 use super::candidates::{BUCKET_CAP, Craft, all_candidates, equals, floor, shared_bands, sketch};
-use super::excerpt::beginning;
+use super::excerpts::beginning;
 use crate::inspect::InspectError;
 use crate::sql::PairReader;
 use crate::sql::SqlError;

@@ -3,10 +3,10 @@
 //! Two walks: over the matches in the order of removed documents (`losses`), and over the clusters in the order of
 //! witnesses. Only counts and the largest clusters so far are held.
 
-use super::cluster_sizes::{ClusterSizes, cluster_sizes};
-use super::excerpt::{beginning, parting};
-use super::histogram::{Similarities, SimilarityHistogram};
-use super::losses::{LossShare, PairCounts, PairShare, lost, pair_counts};
+use super::counts::{ClusterSizes, cluster_sizes};
+use super::counts::{LossShare, PairCounts, PairShare, lost, pair_counts};
+use super::counts::{Similarities, SimilarityHistogram};
+use super::excerpts::{beginning, parting};
 use crate::inspect::InspectError;
 use crate::inspect::groups::{DocumentGroups, GroupId, GroupTotal};
 use crate::inspect::info::standing_counts;

@@ -1,8 +1,8 @@
 //! Lists what changed from one moment to a later one, document by document.
 
 use super::changes::ChangeReader;
+use super::changes::reason_name;
 use super::moment::SnapshotState;
-use super::reasons::reason_name;
 use crate::inspect::InspectError;
 use crate::sql::KeyFormatter;
 use model::{DocId, Standing};

@@ -1,8 +1,8 @@
 //! Counts what changed from one moment to a later one, in all and by group.
 
 use super::changes::{ChangeReader, DocumentChange};
+use super::changes::{LossKind, reason_name};
 use super::moment::{SnapshotInfo, SnapshotState};
-use super::reasons::{LossKind, reason_name};
 use crate::inspect::InspectError;
 use crate::inspect::counts::{CountsSum, DocumentCounts, DocumentSizes};
 use crate::inspect::groups::{DocumentGroups, GroupId};

@@ -9,15 +9,14 @@ pub(in crate::inspect) mod changed_documents;
 mod changes;
 mod diff;
 mod moment;
-mod reasons;
 mod show;
 
 pub(crate) use changed_documents::snapshot_changes;
 pub use changed_documents::{ChangedDocument, ChangedDocuments};
+pub(in crate::inspect) use changes::LossReasonReader;
 pub(crate) use diff::snapshot_diff;
 pub use diff::{GroupChanges, LossCounts, SnapshotChanges, SnapshotDiff};
 pub use moment::SnapshotInfo;
 pub(in crate::inspect) use moment::SnapshotState;
-pub(in crate::inspect) use reasons::LossReasonReader;
 pub(crate) use show::show_snapshot;
 pub use show::{SnapshotDetails, SnapshotSource};

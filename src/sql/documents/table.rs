@@ -2,10 +2,10 @@
 
 use super::filter::ResolvedPredicate;
 use super::predicate::{Predicate, PredicateBuilder};
-use super::producer::PartitionProducer;
 use super::scan::DocumentScan;
+use super::scan::PartitionProducer;
+use super::scan::TableScanExec;
 use super::schema::{DocumentColumn, DocumentColumns};
-use super::table_scan::TableScanExec;
 use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};

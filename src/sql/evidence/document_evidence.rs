@@ -1,6 +1,6 @@
 //! Evidence that a document has an item of a suite, as reports show it.
 
-use super::weighed::{EvidenceSubject, WeightedSuite};
+use super::weights::{EvidenceSubject, WeightedSuite};
 use crate::sql::error::SqlError;
 use model::{ByteSpan, DocId, ItemText, Sightings, SuiteVerdict};
 use serde::Serialize;

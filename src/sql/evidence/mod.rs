@@ -4,11 +4,10 @@
 //! common in the kept documents of the examined moment, so that no order of commits and no earlier moment changes the
 //! result. `found` makes evidence of them for documents, `verdicts` lists the documents that a rule holds for.
 
-pub(in crate::sql) mod document_evidence;
-mod verdicts;
-mod weighed;
+mod document_evidence;
+mod weights;
 
 pub use document_evidence::ItemEvidence;
 pub(crate) use document_evidence::{Worst, document_evidence, each_evidence, suite_evidence};
-pub(crate) use verdicts::{contaminated, verdicts};
-pub(crate) use weighed::{EvidenceSubject, WeightedSuite};
+pub(crate) use weights::{EvidenceSubject, WeightedSuite};
+pub(crate) use weights::{contaminated, verdicts};

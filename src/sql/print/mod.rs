@@ -1,8 +1,7 @@
 //! Prints query results as a table, as one column a line, as CSV, as JSON lines, or as Markdown.
 
 mod cell;
-mod markdown;
-mod rows;
+mod records;
 mod table;
 
 use crate::sql::SqlRows;

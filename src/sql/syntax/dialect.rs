@@ -1,4 +1,4 @@
-//! The dialect of SQL for statements and conditions: the parser's generic one with two precedences corrected.
+//! The dialect of SQL that is parsed, and its tokens with their places in the text.
 //!
 //! `->` and `->>` bind before comparisons, and `IS [NOT] DISTINCT FROM` ends before AND and OR.
 
@@ -6,7 +6,11 @@ use datafusion::sql::sqlparser::ast::Expr;
 use datafusion::sql::sqlparser::dialect::{Dialect, GenericDialect, Precedence};
 use datafusion::sql::sqlparser::keywords::Keyword::{DISTINCT, FROM, IS, NOT};
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
-use datafusion::sql::sqlparser::tokenizer::Token;
+use datafusion::sql::sqlparser::tokenizer::{
+    Location, Token, TokenWithSpan, Tokenizer, TokenizerError,
+};
+use model::invariant::text_part;
+use model::text_file::without_byte_order_mark;
 use std::any::TypeId;
 
 /// How tightly `->` and `->>` bind: before `::` (50), behind the dot (100). The parser's own value lies below that of
@@ -134,6 +138,44 @@ impl Dialect for CorpusDialect {
         supports_cte_without_as
         supports_select_item_multi_column_alias
         supports_xml_expressions
+    }
+}
+
+pub(in crate::sql) static DIALECT: CorpusDialect = CorpusDialect;
+
+/// The tokens of `sql` up to the first invalid one, without a byte order mark, and the error about that one.
+pub(in crate::sql) fn tokens(sql: &str) -> (Vec<TokenWithSpan>, Option<TokenizerError>) {
+    let mut tokens = Vec::new();
+    let sql = without_byte_order_mark(sql);
+    let failed = Tokenizer::new(&DIALECT, sql).tokenize_with_location_into_buf(&mut tokens).err();
+    (tokens, failed)
+}
+
+/// Converts places, which the tokenizer counts in lines and characters, into bytes. Places must be asked for in
+/// ascending order.
+pub(in crate::sql) struct SqlTokenOffsets<'a> {
+    text: &'a str,
+    byte: usize,
+    at: Location,
+}
+
+impl<'a> SqlTokenOffsets<'a> {
+    pub(in crate::sql) const fn of(text: &'a str) -> Self {
+        Self { text, byte: 0, at: Location { line: 1, column: 1 } }
+    }
+
+    pub(in crate::sql) fn byte_of(&mut self, place: Location) -> usize {
+        for c in text_part(self.text, self.byte..).chars() {
+            if self.at >= place {
+                break;
+            }
+            self.byte += c.len_utf8();
+            self.at = match c {
+                '\n' => Location { line: self.at.line + 1, column: 1 },
+                _ => Location { line: self.at.line, column: self.at.column + 1 },
+            };
+        }
+        self.byte
     }
 }
 

@@ -7,4 +7,3 @@ pub(in crate::sql) mod parser;
 pub(in crate::sql) mod presets;
 pub(in crate::sql) mod script;
 pub(in crate::sql) mod size;
-pub(in crate::sql) mod tokens;

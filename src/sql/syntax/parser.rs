@@ -1,7 +1,7 @@
 //! The engine's parser, set up so that names of columns are names wherever they stand.
 
-use super::tokens::DIALECT;
-use super::{parameters, presets, tokens};
+use super::dialect::DIALECT;
+use super::{dialect, parameters, presets};
 use crate::sql::functions::files;
 use datafusion::error::DataFusionError;
 use datafusion::sql::parser::{DFParser, DFParserBuilder, Statement};
@@ -22,7 +22,7 @@ pub(crate) fn parser(sql: &str) -> Result<DFParser<'static>, DataFusionError> {
 
 /// The tokens of `sql`, with every `preset(..)` replaced by its thresholds.
 fn spelled_out(sql: &str) -> Result<Vec<TokenWithSpan>, ParserError> {
-    match tokens::tokens(sql) {
+    match dialect::tokens(sql) {
         (tokens, None) => presets::spelled_out(tokens),
         (_, Some(error)) => Err(error.into()),
     }

@@ -1,7 +1,7 @@
 //! Replaces `preset('gopher')` in conditions and statements by the published thresholds, before planning.
 
-use super::tokens;
-use super::tokens::SqlTokenOffsets;
+use super::dialect;
+use super::dialect::SqlTokenOffsets;
 use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 use model::invariant::text_part;
@@ -44,7 +44,7 @@ pub(in crate::sql) fn spelled_out(
             out.push(token);
             continue;
         };
-        let (condition, _) = tokens::tokens(&here.condition(false));
+        let (condition, _) = dialect::tokens(&here.condition(false));
         out.extend(condition.into_iter().map(|one| TokenWithSpan { span: token.span, ..one }));
         while rest.next_if(|(at, _)| *at < here.tokens.end).is_some() {}
     }
@@ -58,7 +58,7 @@ pub(in crate::sql) fn spelled_out(
 /// What is wrong with a preset, in words.
 pub fn resolved(condition: &str, on_text: bool) -> Result<String, String> {
     let condition = without_byte_order_mark(condition);
-    let (tokens, failed) = tokens::tokens(condition);
+    let (tokens, failed) = dialect::tokens(condition);
     if failed.is_some() {
         return Ok(condition.to_owned());
     }

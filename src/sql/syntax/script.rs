@@ -1,6 +1,6 @@
 //! Cuts a text into statements at semicolons, by the engine's tokenizer: one in a string or a comment ends nothing.
 
-use super::tokens::{SqlTokenOffsets, tokens};
+use super::dialect::{SqlTokenOffsets, tokens};
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenizerError};
 use model::invariant::text_part;
 use model::text_file::without_byte_order_mark;

@@ -1,13 +1,13 @@
 //! The tables of SQL beside `documents`, made of records of the store: duplicates, sources, commits and others.
 //!
-//! Short tables are built whole. Duplicates, and the tables of the siblings `rejects`, `removals`, `outputs` and
-//! `contamination`, may be long: their rows come in batches.
+//! Short tables are built whole. Duplicates and `long_tables` may be long: their rows come in batches.
 
 use super::arrays::{batch, counts, ids, numbers, texts, texts_or_null, times};
 use super::specs::{ColumnSpec, TableSpec};
-use super::{contamination, outputs, rejects, removals, specs};
-use crate::sql::documents::producer::{BatchSink, PartitionProducer, SystemTableRequest};
-use crate::sql::documents::table_scan::TableScanExec;
+use super::{long_tables, specs};
+use crate::sql::documents::scan::{
+    BatchSink, PartitionProducer, SystemTableRequest, TableScanExec,
+};
 use crate::sql::error::SqlError;
 use arrow::array::{ArrayRef, Float64Array, UInt64Array};
 use arrow::compute::take_record_batch;
@@ -31,13 +31,13 @@ pub(in crate::sql) const TABLES: [(TableSpec, PushRows); 10] = [
     (specs::DUPLICATES, duplicates),
     (specs::SOURCES, sources),
     (specs::COMMITS, commits),
-    (specs::REMOVALS, removals::push),
-    (specs::OUTPUTS, outputs::push),
+    (specs::REMOVALS, long_tables::removals),
+    (specs::OUTPUTS, long_tables::outputs),
     (specs::EPOCHS, epochs),
-    (specs::REJECTS, rejects::push),
+    (specs::REJECTS, long_tables::rejects),
     (specs::TOKENIZERS, tokenizers),
     (specs::SNAPSHOTS, snapshots),
-    (specs::CONTAMINATION, contamination::push),
+    (specs::CONTAMINATION, long_tables::contamination),
 ];
 
 /// One of the small tables of a view; its rows are read when it is scanned.

@@ -9,10 +9,10 @@ mod codes;
 mod groups;
 mod stage;
 
-use super::producer::PartitionProducer;
 use super::scan::DocumentScan;
+use super::scan::PartitionProducer;
+use super::scan::TableScanExec;
 use super::schema::{ColumnSource, DocumentColumn};
-use super::table_scan::TableScanExec;
 use arrow::datatypes::{DataType, SchemaRef};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};

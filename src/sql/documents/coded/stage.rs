@@ -7,7 +7,7 @@ use super::codes::ColumnCodes;
 use super::groups::DocumentGroups;
 use crate::sql::documents::columns::ColumnReader;
 use crate::sql::documents::filter::{StoredBlock, slots_of_bitmap};
-use crate::sql::documents::producer::BatchSink;
+use crate::sql::documents::scan::BatchSink;
 use crate::sql::documents::scan::DocumentScan;
 use crate::sql::documents::schema::DocumentColumn;
 use crate::sql::error::SqlError;

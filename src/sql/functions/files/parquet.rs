@@ -2,7 +2,7 @@
 
 use super::columns::{converted, table_type};
 use super::files::DataFile;
-use crate::sql::documents::producer::BatchSink;
+use crate::sql::documents::scan::BatchSink;
 use crate::sql::error::SqlError;
 use arrow::array::{ArrayRef, UInt64Array, new_null_array};
 use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};

@@ -6,7 +6,7 @@
 use super::arrays::ColumnBuilder;
 use super::files::{DataFile, TableFileKind};
 use super::kinds::{CellKind, CellValue};
-use crate::sql::documents::producer::BatchSink;
+use crate::sql::documents::scan::BatchSink;
 use crate::sql::error::SqlError;
 use arrow::array::{ArrayRef, StringViewArray};
 use arrow::datatypes::SchemaRef;

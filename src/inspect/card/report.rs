@@ -1,12 +1,12 @@
 //! Gathers the parts of a report from the queries that count them.
 
-use super::about::{CardOverview, about};
-use super::contamination::{ContaminationReport, contaminated};
 use super::duplicates::{DuplicatesReport, duplicates};
 use super::largest::{Largest, largest};
 use super::options::ReportOptions;
-use super::plan::{PlanReport, plan};
-use super::samples::{SampledDocument, samples};
+use super::parts::{CardOverview, about};
+use super::parts::{ContaminationReport, contaminated};
+use super::parts::{PlanReport, plan};
+use super::parts::{SampledDocument, samples};
 use super::sizes::{CardSizes, CardSpreads, Provenance, provenance, spreads};
 use crate::corpus::{Corpora, Corpus};
 use crate::inspect::InspectError;
