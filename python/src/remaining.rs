@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// The remaining rows: batches that were read ahead, then the rest.
 pub(crate) struct RemainingRows {
     pub(crate) ahead: VecDeque<RecordBatch>,
-    pub(crate) rows: Option<corpusdb::sql::Rows>,
+    pub(crate) rows: Option<corpusdb::sql::SqlRows>,
     /// Keeps the database open until the rows are read or dropped. Dropped last.
     pub(crate) _corpus: Option<Arc<Corpus>>,
 }

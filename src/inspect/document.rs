@@ -1,7 +1,7 @@
 //! Gathers all that is known of one document, as `corpusdb show` prints it.
 
 use crate::inspect::InspectError;
-use crate::inspect::duplicates::{DocumentBlocker, document};
+use crate::inspect::duplicates::{DocumentBlocker, blockers};
 use crate::sql::DocumentFilter;
 use crate::sql::SqlError;
 use model::{
@@ -247,7 +247,7 @@ fn cluster(
     document: DocId,
     standing: Standing,
 ) -> Result<Option<DocumentCluster>, InspectError> {
-    let Some(id) = crate::sql::Relation::of(view, document, standing)?.cluster else {
+    let Some(id) = crate::sql::ClusterRelation::of(view, document, standing)?.cluster else {
         return Ok(None);
     };
     let members = view.members(id)?;

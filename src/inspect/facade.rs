@@ -104,7 +104,7 @@ impl Corpus {
         n: u64,
         seed: u64,
     ) -> Result<Vec<DocId>, Error> {
-        Ok(inspect::draw(&filter.into().select(self.view())?, n, seed))
+        Ok(inspect::sample_of(&filter.into().select(self.view())?, n, seed))
     }
 
     /// Everything known about one document.

@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::inspect::InspectError;
-use crate::inspect::InspectError;
 use crate::sql::tests::small;
 use crate::sql::{SqlError, select};
 use model::DocId;
@@ -29,5 +28,5 @@ fn one_document_and_its_duplicates() {
     assert_eq!(summary["kept"], 3);
     assert_eq!(summary["sources"][1]["tokens"]["words"], 6);
     assert_eq!(summary["commits"].as_array().unwrap().len(), 3);
-    assert_eq!(draw(&select(&view, Some("kept")).unwrap(), 9, 1).len(), 3);
+    assert_eq!(sample_of(&select(&view, Some("kept")).unwrap(), 9, 1).len(), 3);
 }

@@ -78,7 +78,7 @@ fn scan_explained(
     let columns: Vec<&str> =
         scan.projected_schema.fields().iter().map(|field| field.name().as_str()).collect();
     let test =
-        ResolvedPredicate::in_view(&predicates.all(&scan.filters).unwrap_or(Predicate::All), view)?;
+        ResolvedPredicate::resolve(&predicates.all(&scan.filters).unwrap_or(Predicate::All), view)?;
     let (all, blocks) = (view.blocks(), test.blocks(view.blocks()));
     let end = (blocks.end * BLOCK_SIZE).min(view.documents());
     let mut lines = vec![

@@ -63,7 +63,7 @@ impl Corpus {
     /// # Errors
     /// [`SqlError`](crate::sql::SqlError) when the engine gives no session.
     pub fn sql_names(&self) -> Result<SqlNames, Error> {
-        Ok(sql::names(self.view())?)
+        Ok(sql::sql_names(self.view())?)
     }
 
     /// The documents that had a key, newest last.

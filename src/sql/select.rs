@@ -59,7 +59,7 @@ pub(crate) fn select_with(
         })?;
         return Ok(found);
     };
-    let test = ResolvedPredicate::in_view(&predicate, view)?;
+    let test = ResolvedPredicate::resolve(&predicate, view)?;
     let blocks: Vec<(u64, RoaringBitmap)> = test
         .blocks(view.blocks())
         .into_par_iter()
@@ -118,7 +118,7 @@ fn count_of(
     let words = (expression, condition);
     let selection = runtime::block_on(plan(view, &state, "id", words, values))?;
     if let Some(predicate) = index_predicate(view, &selection) {
-        let test = ResolvedPredicate::in_view(&predicate, view)?;
+        let test = ResolvedPredicate::resolve(&predicate, view)?;
         let count = |block| Ok(test.select(&StoredBlock::new(view, block))?.len());
         let blocks = test.blocks(view.blocks()).into_par_iter();
         return blocks.map(count).try_reduce(|| 0, |a, b| Ok(a + b));

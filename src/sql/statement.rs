@@ -206,5 +206,5 @@ async fn give(
 }
 
 fn has_hash_partitioning(plan: &Arc<dyn ExecutionPlan>) -> bool {
-    plan.name() == "RepartitionExec" || plan.children().into_iter().any(deals_out)
+    plan.name() == "RepartitionExec" || plan.children().into_iter().any(has_hash_partitioning)
 }

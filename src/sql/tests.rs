@@ -176,7 +176,7 @@ pub(crate) fn small() -> (tempfile::TempDir, View) {
 
 fn printed(view: &View, statement: &str, format: PrintFormat) -> String {
     let mut out = Vec::new();
-    let mut printer = Printer::new(format, &mut out);
+    let mut printer = RowPrinter::new(format, &mut out);
     printer.rows(sql(view, statement).unwrap()).unwrap();
     printer.finish().unwrap();
     String::from_utf8(out).unwrap()
@@ -407,7 +407,7 @@ fn an_output_that_refuses_ends_a_query_with_its_own_error() {
     let (_directory, view) = small();
     let mut out = Refusing(0);
     let rows = sql(&view, "SELECT id FROM documents").unwrap();
-    let stopped = Printer::new(PrintFormat::Csv, &mut out).rows(rows);
+    let stopped = RowPrinter::new(PrintFormat::Csv, &mut out).rows(rows);
     assert!(matches!(stopped, Err(SqlError::Write(_))));
     assert_eq!(out.0, 1);
 }

@@ -192,7 +192,7 @@ fn copies(
     let mut more: Vec<RoaringTreemap> = Vec::new();
     let mut never = RoaringTreemap::new();
     let mut wrong: Option<(u64, Option<f64>)> = None;
-    against.corpora.numbers(expression, |id, value| {
+    against.corpora.number_values(expression, |id, value| {
         // Documents that are not drawn need no number.
         if !selections.iter().any(|(_, drawn)| drawn.contains(id)) {
             return;

@@ -228,7 +228,7 @@ pub(super) fn split_by_holdout(
     // Documents with a group on the wanted side, and with one on the other side.
     let (mut here, mut there) = (RoaringTreemap::new(), RoaringTreemap::new());
     if !matches!(holdout.by.as_str(), "cluster" | "document") {
-        corpora.texts(&holdout.by, |id, value| {
+        corpora.text_values(&holdout.by, |id, value| {
             // A document without a value goes by its lineage.
             if let Some(group) = value
                 && of_lineage.remove(id)

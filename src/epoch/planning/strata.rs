@@ -61,7 +61,7 @@ pub(super) fn strata(
             held <= TOGETHER
         });
         let (some, others) = rest.split_at(fits.count().max(1));
-        let each = |each: &mut EachValue<'_>| corpora.numbers(&curriculum.by, each);
+        let each = |each: &mut EachValue<'_>| corpora.number_values(&curriculum.by, each);
         found.extend(together(curriculum, some, each)?);
         rest = others;
     }

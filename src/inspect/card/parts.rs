@@ -112,7 +112,7 @@ pub(super) fn samples(
     documents: &RoaringTreemap,
     (most, seed): (usize, u64),
 ) -> Result<Vec<SampledDocument>, Error> {
-    let drawn = inspect::draw(documents, most as u64, seed).into_iter();
+    let drawn = inspect::sample_of(documents, most as u64, seed).into_iter();
     let shown = drawn.map(|document| {
         let (view, inside) = corpora.find(document)?;
         let DocumentDetails { key, source, language, bytes, text, .. } =

@@ -17,9 +17,7 @@ mod similar;
 mod summary;
 mod sweep;
 
-pub use counts::ClusterSizes;
-pub use counts::{LossShare, PairShare};
-pub use counts::{Similarities, SimilarityBin};
+pub use counts::{ClusterSizes, LossShare, PairShare, Similarities, SimilarityBin};
 pub use diff::{DiffPart, diff};
 pub use document::DocumentBlocker;
 pub(super) use document::blockers;

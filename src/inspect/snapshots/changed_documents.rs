@@ -84,7 +84,7 @@ impl ChangedDocuments<'_> {
 
     fn key(&mut self, document: DocId) -> Result<String, InspectError> {
         let header = self.view.expect_header(document)?;
-        self.keys.shown(self.view, document, &header)
+        Ok(self.keys.shown(self.view, document, &header)?)
     }
 }
 

@@ -10,7 +10,7 @@ mod by_source;
 mod groups;
 mod lengths;
 mod losses;
-mod misfits;
+pub(in crate::inspect) mod misfits;
 mod quality;
 pub(in crate::inspect) mod rejects;
 mod scope;
@@ -104,7 +104,7 @@ pub fn stats(view: &View, filter: &DocumentFilter) -> Result<Stats, InspectError
         losses: losses::losses(&scope, &moment, filter.snapshot.is_some())?,
         misfits: misfits::misfits(&scope)?,
         rejects: match has_rejects {
-            true => rejected::rejected(view, filter.source.as_deref())?,
+            true => rejects::rejected(view, filter.source.as_deref())?,
             false => Vec::new(),
         },
         moment: moment.info,

@@ -5,7 +5,7 @@ use super::relations::{ClusterRelation, ClusterSizeCache};
 use super::schema::{ColumnSource, DocumentColumn};
 use crate::sql::engine::limits::QueryLimits;
 use crate::sql::error::SqlError;
-use crate::sql::evidence::weights;
+use crate::sql::evidence::verdicts;
 use crate::sql::keys::KeyFormatter;
 use arrow::array::{
     ArrayRef, ArrowPrimitiveType, BooleanArray, BooleanBuilder, Float64Array, Int64Array,

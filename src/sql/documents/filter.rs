@@ -123,11 +123,11 @@ impl ResolvedPredicate {
             Predicate::All => Self::All,
             Predicate::Nothing => Self::Nothing,
             Predicate::And(parts) => {
-                let mut parts = Self::all_in_view(parts, view)?;
+                let mut parts = Self::resolve_all(parts, view)?;
                 parts.sort_by_key(Self::cost);
                 Self::And(parts)
             }
-            Predicate::Or(parts) => Self::Or(Self::all_in_view(parts, view)?),
+            Predicate::Or(parts) => Self::Or(Self::resolve_all(parts, view)?),
             Predicate::NotTrue(inner) => Self::NotTrue(Box::new(Self::resolve(inner, view)?)),
             Predicate::Id(ranges) => Self::Id(ranges.clone()),
             Predicate::Number { column, within } => {
@@ -156,7 +156,7 @@ impl ResolvedPredicate {
         })
     }
 
-    fn all_in_view(parts: &[Predicate], view: &View) -> Result<Vec<Self>, SqlError> {
+    fn resolve_all(parts: &[Predicate], view: &View) -> Result<Vec<Self>, SqlError> {
         parts.iter().map(|part| Self::resolve(part, view)).collect()
     }
 

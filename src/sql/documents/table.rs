@@ -99,7 +99,7 @@ impl TableProvider for DocumentsTable {
                 "a filter that the indexes cannot answer was handed to the scan".to_owned(),
             )
         })?;
-        let mut test = ResolvedPredicate::in_view(&predicate, &self.view)?;
+        let mut test = ResolvedPredicate::resolve(&predicate, &self.view)?;
         if let Some(within) = &self.within {
             test = ResolvedPredicate::And(vec![
                 ResolvedPredicate::Within(Arc::clone(&within.kept)),

@@ -136,7 +136,7 @@ impl<'a> RowPrinter<'a> {
         match self.format {
             PrintFormat::Table => self.table(batch),
             PrintFormat::Line => {
-                rows::write(self.out, batch, self.rows + 1)?;
+                records::write(self.out, batch, self.rows + 1)?;
                 self.rows += u64::try_from(batch.num_rows()).unwrap_or(0);
                 Ok(())
             }
@@ -196,8 +196,8 @@ impl<'a> RowPrinter<'a> {
     }
 
     fn markdown(&self, batch: &RecordBatch) -> Result<Vec<u8>, SqlError> {
-        let mut text = if self.started { String::new() } else { markdown::head(&batch.schema()) };
-        text.push_str(&markdown::rows(batch)?);
+        let mut text = if self.started { String::new() } else { records::head(&batch.schema()) };
+        text.push_str(&records::rows(batch)?);
         Ok(text.into_bytes())
     }
 

@@ -7,8 +7,7 @@ use arrow::array::Array;
 use arrow::datatypes::Schema;
 use arrow::record_batch::RecordBatch;
 use model::shown_values;
-use std::fmt;
-use std::fmt::{Write as _, Write};
+use std::fmt::{self, Write as _};
 use std::io::Write;
 
 /// Writes the rows of a batch, numbered from `number`. No value is copied into a text.
@@ -112,7 +111,7 @@ pub(super) fn rows(batch: &RecordBatch) -> Result<String, SqlError> {
 /// Escapes text so that it stays in its cell.
 struct MarkdownWriter<'a>(&'a mut String);
 
-impl Write for MarkdownWriter<'_> {
+impl fmt::Write for MarkdownWriter<'_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         for c in text.chars() {
             match c {

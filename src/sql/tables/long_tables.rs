@@ -34,7 +34,7 @@ pub(crate) fn rejects(
         bytes += record.raw.len() + record.path.len() + record.reason.len();
         waiting.push(record);
         if waiting.len() == wanted.rows || bytes >= most {
-            if sink(batch(wanted.schema, columns(&waiting))?).is_break() {
+            if sink(batch(wanted.schema, reject_columns(&waiting))?).is_break() {
                 return Ok(());
             }
             waiting.clear();
@@ -42,11 +42,11 @@ pub(crate) fn rejects(
         }
     }
     // Whether more is wanted does not matter: there is no more.
-    let _ = sink(batch(wanted.schema, columns(&waiting))?);
+    let _ = sink(batch(wanted.schema, reject_columns(&waiting))?);
     Ok(())
 }
 
-fn columns(rows: &[RejectRecord]) -> Vec<ArrayRef> {
+fn reject_columns(rows: &[RejectRecord]) -> Vec<ArrayRef> {
     vec![
         texts(rows.iter().map(|record| &record.source)),
         texts(rows.iter().map(|record| &record.path)),
@@ -73,7 +73,7 @@ pub(crate) fn removals(
             if some.is_empty() {
                 break;
             }
-            if sink(batch(wanted.schema, columns(some, commit, &record))?).is_break() {
+            if sink(batch(wanted.schema, removal_columns(some, commit, &record))?).is_break() {
                 return Ok(());
             }
         }
@@ -81,7 +81,7 @@ pub(crate) fn removals(
     Ok(())
 }
 
-fn columns(documents: Vec<u64>, commit: CommitSeq, record: &CommitRecord) -> Vec<ArrayRef> {
+fn removal_columns(documents: Vec<u64>, commit: CommitSeq, record: &CommitRecord) -> Vec<ArrayRef> {
     let rows = documents.len();
     vec![
         ids(documents.into_iter()),
@@ -130,14 +130,14 @@ pub(crate) fn outputs(
         Ok(())
     })?;
     for some in all.chunks(wanted.rows.max(1)) {
-        if sink(batch(wanted.schema, columns(some))?).is_break() {
+        if sink(batch(wanted.schema, output_columns(some))?).is_break() {
             break;
         }
     }
     Ok(())
 }
 
-fn columns(rows: &[OutputRow]) -> Vec<ArrayRef> {
+fn output_columns(rows: &[OutputRow]) -> Vec<ArrayRef> {
     let records = || rows.iter().map(|row| &row.record);
     let of_batches = |of: fn(&OutputBatches) -> Option<u64>| -> ArrayRef {
         let values = records().map(|record| record.batches.as_ref().and_then(of));
@@ -178,19 +178,19 @@ pub(crate) fn contamination(
         if waiting.len() < wanted.rows {
             return Ok(ControlFlow::Continue(()));
         }
-        let more = sink(batch(wanted.schema, columns(&waiting))?);
+        let more = sink(batch(wanted.schema, evidence_columns(&waiting))?);
         waiting.clear();
         is_wanted = more.is_continue();
         Ok(more)
     })?;
     if is_wanted && !waiting.is_empty() {
         // Whether more is wanted does not matter: there is no more.
-        let _ = sink(batch(wanted.schema, columns(&waiting))?);
+        let _ = sink(batch(wanted.schema, evidence_columns(&waiting))?);
     }
     Ok(())
 }
 
-fn columns(rows: &[ItemEvidence]) -> Vec<ArrayRef> {
+fn evidence_columns(rows: &[ItemEvidence]) -> Vec<ArrayRef> {
     let truths = |value: fn(&ItemEvidence) -> bool| -> ArrayRef {
         Arc::new(rows.iter().map(|row| Some(value(row))).collect::<BooleanArray>())
     };

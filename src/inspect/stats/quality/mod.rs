@@ -16,7 +16,7 @@ pub use report::{
     QualityExample, QualityReport, QualityRule, QualityScore, QualitySource, QualityThreshold,
 };
 
-use super::Moment;
+use super::SnapshotState;
 use crate::inspect::InspectError;
 use crate::inspect::stats::scope::{ScopeMember, StatsScope};
 use crate::sql::DocumentFilter;
@@ -81,7 +81,7 @@ pub fn quality(
     options: &QualityOptions,
     context: &Context<'_>,
 ) -> Result<QualityReport, InspectError> {
-    let moment = Moment::named(view, None)?;
+    let moment = SnapshotState::named(view, None)?;
     let looked_at = DocumentFilter {
         condition: options.condition.clone(),
         source: options.source.clone(),

@@ -4,7 +4,7 @@
 //! would give: group columns, then the state of each aggregate; the engine's second stage merges them.
 
 use super::codes::ColumnCodes;
-use super::groups::DocumentGroups;
+use super::groups::GroupNumbering;
 use crate::sql::documents::columns::ColumnReader;
 use crate::sql::documents::filter::{StoredBlock, slots_of_bitmap};
 use crate::sql::documents::scan::BatchSink;
@@ -55,7 +55,7 @@ pub(super) struct CodedAggregation {
 /// Groups and states of one partition since it last emitted.
 struct AggregationState {
     codes: Vec<ColumnCodes>,
-    groups: DocumentGroups,
+    groups: GroupNumbering,
     states: Vec<Box<dyn GroupsAccumulator>>,
 }
 
@@ -109,7 +109,7 @@ impl CodedAggregation {
         let states = self.aggregates.iter().map(|it| it.function.create_groups_accumulator());
         Ok(AggregationState {
             codes: self.by.iter().map(|column| ColumnCodes::of(column.source)).collect(),
-            groups: DocumentGroups::of(self.by.len()),
+            groups: GroupNumbering::of(self.by.len()),
             states: states.collect::<EngineResult<_>>().map_err(SqlError::run)?,
         })
     }
