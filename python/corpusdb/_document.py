@@ -9,7 +9,7 @@ from typing import Any
 from corpusdb import _html
 from corpusdb._native import one_line
 from corpusdb.errors import NotFound
-from corpusdb.reports import Shown
+from corpusdb.reports import DocumentDetails
 
 __all__ = ["Document", "document_id"]
 
@@ -28,7 +28,7 @@ def document_id(document: object) -> int:
     return number
 
 
-class Document(Shown, Mapping[str, Any]):
+class Document(DocumentDetails, Mapping[str, Any]):
     """A stored document. Its attributes are `.text`, `.key`, `.standing` and the others below.
 
     As a mapping it has the fields of its record, with declared fields: `document["url"]`, `dict(document)`.

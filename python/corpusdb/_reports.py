@@ -8,7 +8,6 @@ from typing import Any, Literal, TypeAlias
 from corpusdb._report import Report
 
 __all__ = [
-    "About",
     "AlarmAllRejected",
     "AlarmCluster",
     "AlarmColumnsLeft",
@@ -49,12 +48,15 @@ __all__ = [
     "BuildReport",
     "CandidateReport",
     "CandidateSample",
+    "CardOverview",
+    "CardSizes",
+    "CardSpreads",
+    "CardSuite",
     "CensusRow",
     "CertifiedOutput",
     "CheckedText",
     "ClosePair",
     "Cluster",
-    "Cluster2",
     "ClusterSizes",
     "ClusterSource",
     "ColumnStats",
@@ -83,9 +85,14 @@ __all__ = [
     "DigestReport",
     "DigitRun",
     "DiskInfo",
+    "DocumentBlocker",
+    "DocumentCluster",
     "DocumentCounts",
+    "DocumentDetails",
     "DocumentDuplicates",
+    "DocumentLengthBin",
     "DocumentPadding",
+    "DocumentTemplate",
     "DomainStats",
     "Domains",
     "DropBackupReport",
@@ -149,7 +156,6 @@ __all__ = [
     "LaterPasses",
     "LeftFile",
     "LeftOut",
-    "LengthBin",
     "LengthGrouped",
     "LengthStats",
     "LicenceCount",
@@ -175,7 +181,7 @@ __all__ = [
     "MultiplierCost",
     "MultiplierSweep",
     "NearDrawn",
-    "Omitted",
+    "OmittedPart",
     "OrderRecipe",
     "OutputHolder",
     "OutputRecipe",
@@ -245,9 +251,6 @@ __all__ = [
     "Selection",
     "SettleReport",
     "SharedTrace",
-    "Shown",
-    "ShownBlocker",
-    "ShownTemplate",
     "ShownToken",
     "ShownTokens",
     "Signal",
@@ -258,7 +261,6 @@ __all__ = [
     "SimilarityBin",
     "SimilarityQuartiles",
     "SizePrice",
-    "Sizes",
     "SkippedContent",
     "Snapshot",
     "SnapshotDetails",
@@ -267,8 +269,8 @@ __all__ = [
     "SnapshotDropReport",
     "SnapshotHolder",
     "SnapshotInfo",
-    "SnapshotMoment",
     "SnapshotSource",
+    "SourceCount",
     "SourceExplanation",
     "SourceInfo",
     "SourceLengths",
@@ -283,7 +285,6 @@ __all__ = [
     "SpecialIds",
     "SpecialRepeats",
     "SpecialTokens",
-    "Spreads",
     "SqlAnswer2",
     "SqlFileReport",
     "StageSeconds",
@@ -298,10 +299,8 @@ __all__ = [
     "SuiteDropReport",
     "SuiteInfo",
     "SuiteReport",
-    "SuiteReported",
     "SweepLine",
     "SweepRemovals",
-    "TaintedSource",
     "TermCounts",
     "TermOutcomeAdded",
     "TermOutcomeAddedToken",
@@ -401,43 +400,6 @@ __all__ = [
     "TokenizerTrainAnswer",
     "UnicodeForm",
 ]
-
-
-class About(Report):
-    """What a corpus is."""
-
-    policy: str
-    """The dedup policy, in words."""
-
-    settings: list[PolicySetting]
-    """Its settings with what they mean."""
-
-    commit: int
-    """The last commit."""
-
-    generation: int
-    """The policy generation."""
-
-    sources: int
-    """How many sources there are."""
-
-    mixed_templates: dict[str, int]
-    """The sources of which several chat templates wrote the texts of kept documents, with how many."""
-
-    standings: list[StandingCount]
-    """Documents of each standing that has any."""
-
-    fields: list[FieldInfo]
-    """The declared fields."""
-
-    tokenizers: list[TokenizerInfo]
-    """The registered tokenizers."""
-
-    rejects: int
-    """Rejected records."""
-
-    disk_bytes: int
-    """Bytes of the corpus's tables on disk."""
 
 
 class AlarmAllRejected(Report):
@@ -1079,6 +1041,120 @@ class CandidateSample(Report):
     """
 
 
+class CardOverview(Report):
+    """What a corpus is."""
+
+    policy: str
+    """The dedup policy, in words."""
+
+    settings: list[PolicySetting]
+    """Its settings with what they mean."""
+
+    commit: int
+    """The last commit."""
+
+    generation: int
+    """The policy generation."""
+
+    sources: int
+    """How many sources there are."""
+
+    mixed_templates: dict[str, int]
+    """The sources of which several chat templates wrote the texts of kept documents, with how many."""
+
+    standings: list[StandingCount]
+    """Documents of each standing that has any."""
+
+    fields: list[FieldInfo]
+    """The declared fields."""
+
+    tokenizers: list[TokenizerInfo]
+    """The registered tokenizers."""
+
+    rejects: int
+    """Rejected records."""
+
+    disk_bytes: int
+    """Bytes of the corpus's tables on disk."""
+
+
+class CardSizes(Report):
+    """How large a corpus is, before and after dedup and removals."""
+
+    all: DocumentCounts
+    """Counts of all stored documents."""
+
+    kept: DocumentCounts
+    """Counts of kept documents."""
+
+    groups: LargestGroupStats
+    """The same by source and language."""
+
+    is_by_source_alone: bool
+    """Whether languages are not distinguished, because there would be more than 1,000 groups."""
+
+
+class CardSpreads(Report):
+    """Distributions of lengths and declared numbers: among all documents, and in the largest sources."""
+
+    columns: list[ColumnStats]
+    """In the whole corpus: of each column all documents, then those that are kept."""
+
+    by_source: list[SourceSpread]
+    """Among the kept documents of the largest sources: column by column, the largest source first."""
+
+    columns_left_out: int
+    """Columns that are not reported by source, since there are many."""
+
+    sources_left_out: int
+    """Sources that are not reported."""
+
+
+class CardSuite(Report):
+    """How much of a suite is in the corpus, by the default rule."""
+
+    suite: str
+    """Its name."""
+
+    items: int
+    """Items."""
+
+    contaminated_items: int
+    """Items in kept documents."""
+
+    weak_items: int
+    """Of these, those without an answer."""
+
+    documents: int
+    """Kept documents that have an item."""
+
+    removed_documents: int
+    """Documents with an item that are not kept."""
+
+    sighted_documents: int
+    """Documents that have an n-gram or pieces at least, kept or not."""
+
+    common: int
+    """N-grams and short questions that are ignored, since very many documents have them."""
+
+    sources: list[SourceCount]
+    """The kept ones by source, most first."""
+
+    precision: RulePrecision | None
+    """How often the rule is right, by the verdicts on items and texts of kept documents that meet it; each pair of
+    item and text counts once.
+    """
+
+    worst: list[ItemEvidence]
+    """Evidence of kept documents, worst first."""
+
+    sources_left_out: int
+    """How many more sources have it than are named."""
+
+    is_complete: bool
+    """Whether all stored texts were searched for it."""
+
+
 class CensusRow(Report):
     """A part of the vocabulary."""
 
@@ -1294,19 +1370,6 @@ class Cluster(Report):
     id: int
     """The witness, which names the cluster."""
 
-    size: int
-    """Documents, the witness included."""
-
-    members: list[int]
-    """The first 20 removed ones."""
-
-
-class Cluster2(Report):
-    """A witness and the documents it removed."""
-
-    id: int
-    """The witness, which names the cluster."""
-
     key: str
     """The key of the kept document of the cluster."""
 
@@ -1465,7 +1528,7 @@ class ContaminationAnswer2(Report):
 class ContaminationReport(Report):
     """Evaluation suites and how much of them is in the corpus."""
 
-    suites: list[SuiteReported]
+    suites: list[CardSuite]
     """The suites, the one with most documents first."""
 
     left_out: int
@@ -1481,16 +1544,16 @@ class CorpusReport(Report):
     version: str
     """The version of corpusdb that wrote the report."""
 
-    about: About
+    about: CardOverview
     """What it is."""
 
-    sizes: Sizes
+    sizes: CardSizes
     """How large it is."""
 
     lengths: list[LengthStats]
     """How long documents are."""
 
-    spreads: Spreads
+    spreads: CardSpreads
     """Distributions of lengths and declared numbers."""
 
     losses: LargestLossStats
@@ -1529,7 +1592,7 @@ class CorpusReport(Report):
     plan: PlanReport | None
     """The plan, if one was given."""
 
-    omitted: list[Omitted]
+    omitted: list[OmittedPart]
     """Parts that are left out, and why."""
 
 
@@ -1849,6 +1912,35 @@ class DiskInfo(Report):
     """Bytes of its tables; rows still in the log are not counted."""
 
 
+class DocumentBlocker(Report):
+    """A removed document that blocks another one."""
+
+    id: int
+    """The id of the blocking document."""
+
+    key: str
+    """The key of the blocking document."""
+
+    by: str
+    """What the two have in common: `text`, `key`, `normalised text` or `similarity`."""
+
+    jaccard: float | None
+    """Jaccard similarity, where that is the reason: exact, or estimated where the other document was purged."""
+
+
+class DocumentCluster(Report):
+    """A witness and the documents it removed."""
+
+    id: int
+    """The witness, which names the cluster."""
+
+    size: int
+    """Documents, the witness included."""
+
+    members: list[int]
+    """The first 20 removed ones."""
+
+
 class DocumentCounts(Report):
     """Documents with their bytes and tokens."""
 
@@ -1860,6 +1952,67 @@ class DocumentCounts(Report):
 
     tokens: dict[str, int]
     """Their tokens, by tokenizer; documents that it has not encoded count as 0."""
+
+
+class DocumentDetails(Report):
+    """One document with everything stored about it."""
+
+    id: int
+    """The id of the document."""
+
+    key: str
+    """The key shown for it."""
+
+    source: str
+    """The source of the document."""
+
+    path: str | None
+    """The file it was read from."""
+
+    number: int
+    """Records before it in that file."""
+
+    commit: int
+    """The commit that added it."""
+
+    bytes: int
+    """UTF-8 bytes of its text."""
+
+    chars: int
+    """Unicode scalar values of its text."""
+
+    words: int
+    """Tokens after normalisation; 0 in modes that do not normalise."""
+
+    standing: str
+    """The standing of the document."""
+
+    match: Match | None
+    """The document that explains why it is not kept."""
+
+    blocked_by: list[DocumentBlocker]
+    """The removed documents that block it: the first 20."""
+
+    cluster: DocumentCluster | None
+    """Its cluster; none for a document that is neither kept nor a duplicate."""
+
+    tokens: dict[str, Any]
+    """Tokens of each tokenizer; null where it was never encoded."""
+
+    language: str | None
+    """Its language, when known."""
+
+    fields: dict[str, Any]
+    """Values of declared fields; null where it has none."""
+
+    metadata: dict[str, Any]
+    """The user's other fields, as they were read."""
+
+    chat_template: DocumentTemplate | None
+    """The chat template that wrote its text."""
+
+    text: str
+    """The whole text."""
 
 
 class DocumentDuplicates(Report):
@@ -1886,8 +2039,21 @@ class DocumentDuplicates(Report):
     witness: ClosePair | None
     """The kept document that explains its removal, when it is a duplicate."""
 
-    cluster: Cluster2 | None
+    cluster: Cluster | None
     """Its cluster; none for a document that is neither kept nor a duplicate."""
+
+
+class DocumentLengthBin(Report):
+    """Documents whose length lies between two bounds."""
+
+    to: int
+    """The greatest length."""
+
+    all: int
+    """Documents, kept or not."""
+
+    kept: int
+    """Documents kept."""
 
 
 class DocumentPadding(Report):
@@ -1907,6 +2073,19 @@ class DocumentPadding(Report):
 
     to_longest: PaddingCost
     """Each row padded to the longest of its batch, as expected of batches of rows in random order."""
+
+
+class DocumentTemplate(Report):
+    """A chat template and its variables."""
+
+    hash: str
+    """blake3 of the template, in hexadecimal."""
+
+    variables: Any
+    """The values of its variables."""
+
+    source: str
+    """The template, verbatim."""
 
 
 class DomainStats(Report):
@@ -3599,19 +3778,6 @@ class LeftOut(Report):
     """Their stored tokens."""
 
 
-class LengthBin(Report):
-    """Documents whose length lies between two bounds."""
-
-    to: int
-    """The greatest length."""
-
-    all: int
-    """Documents, kept or not."""
-
-    kept: int
-    """Documents kept."""
-
-
 class LengthGrouped(Report):
     """Rows of like length in a batch."""
 
@@ -3634,7 +3800,7 @@ class LengthStats(Report):
     column: str
     """The column of the table `documents`: `bytes`, `chars`, or `tokens_NAME` for each tokenizer."""
 
-    bins: list[LengthBin]
+    bins: list[DocumentLengthBin]
     """Counts, ascending; the bins without a document at either end are left out."""
 
 
@@ -4235,7 +4401,7 @@ class NothingAdded(Report):
     """The name that was not registered."""
 
 
-class Omitted(Report):
+class OmittedPart(Report):
     """A part that the report leaves out."""
 
     part: str
@@ -4619,7 +4785,7 @@ class PlanReport(Report):
     epoch: Explanation
     """What its first epoch will be."""
 
-    sizes: Sizes
+    sizes: CardSizes
     """The documents of which that epoch gives any token, each once; as `kept` those that still are."""
 
     provenance: Provenance
@@ -5815,96 +5981,6 @@ class SharedTrace(Report):
     """The part of it: `text`, `key`, `tokens` or `metadata`."""
 
 
-class Shown(Report):
-    """One document with everything stored about it."""
-
-    id: int
-    """The id of the document."""
-
-    key: str
-    """The key shown for it."""
-
-    source: str
-    """The source of the document."""
-
-    path: str | None
-    """The file it was read from."""
-
-    number: int
-    """Records before it in that file."""
-
-    commit: int
-    """The commit that added it."""
-
-    bytes: int
-    """UTF-8 bytes of its text."""
-
-    chars: int
-    """Unicode scalar values of its text."""
-
-    words: int
-    """Tokens after normalisation; 0 in modes that do not normalise."""
-
-    standing: str
-    """The standing of the document."""
-
-    match: Match | None
-    """The document that explains why it is not kept."""
-
-    blocked_by: list[ShownBlocker]
-    """The removed documents that block it: the first 20."""
-
-    cluster: Cluster | None
-    """Its cluster; none for a document that is neither kept nor a duplicate."""
-
-    tokens: dict[str, Any]
-    """Tokens of each tokenizer; null where it was never encoded."""
-
-    language: str | None
-    """Its language, when known."""
-
-    fields: dict[str, Any]
-    """Values of declared fields; null where it has none."""
-
-    metadata: dict[str, Any]
-    """The user's other fields, as they were read."""
-
-    chat_template: ShownTemplate | None
-    """The chat template that wrote its text."""
-
-    text: str
-    """The whole text."""
-
-
-class ShownBlocker(Report):
-    """A removed document that blocks another one."""
-
-    id: int
-    """The id of the blocking document."""
-
-    key: str
-    """The key of the blocking document."""
-
-    by: str
-    """What the two have in common: `text`, `key`, `normalised text` or `similarity`."""
-
-    jaccard: float | None
-    """Jaccard similarity, where that is the reason: exact, or estimated where the other document was purged."""
-
-
-class ShownTemplate(Report):
-    """A chat template and its variables."""
-
-    hash: str
-    """blake3 of the template, in hexadecimal."""
-
-    variables: Any
-    """The values of its variables."""
-
-    source: str
-    """The template, verbatim."""
-
-
 class ShownToken(Report):
     """One stored token of a document, as it is shown."""
 
@@ -6153,22 +6229,6 @@ class SizePrice(Report):
     """Parameters of an embedding and an output layer of its own."""
 
 
-class Sizes(Report):
-    """How large a corpus is, before and after dedup and removals."""
-
-    all: DocumentCounts
-    """Counts of all stored documents."""
-
-    kept: DocumentCounts
-    """Counts of kept documents."""
-
-    groups: LargestGroupStats
-    """The same by source and language."""
-
-    is_by_source_alone: bool
-    """Whether languages are not distinguished, because there would be more than 1,000 groups."""
-
-
 class SkippedContent(Report):
     """Contents of an input that are neither documents nor rejects."""
 
@@ -6238,10 +6298,10 @@ class SnapshotDetails(Report):
 class SnapshotDiff(Report):
     """What changed from one state to a later one."""
 
-    earlier: SnapshotMoment
+    earlier: SnapshotInfo
     """The earlier state."""
 
-    later: SnapshotMoment
+    later: SnapshotInfo
     """The later one."""
 
     by: str
@@ -6305,29 +6365,10 @@ class SnapshotHolder(Report):
 
 
 class SnapshotInfo(Report):
-    """A snapshot: its commit and counts."""
+    """A snapshot, or the present moment: its commit and counts."""
 
     name: str
-    """The name of the snapshot."""
-
-    commit: int
-    """Its commit."""
-
-    documents: int
-    """Documents stored then."""
-
-    kept: int
-    """Documents kept then, without those purged since."""
-
-    purged: int
-    """Documents kept then that have been purged since."""
-
-
-class SnapshotMoment(Report):
-    """One of the two states that are compared."""
-
-    name: str
-    """The name of the snapshot; `now` for the last commit."""
+    """The name of the snapshot; `now` for the present moment."""
 
     commit: int
     """Its commit."""
@@ -6356,6 +6397,16 @@ class SnapshotSource(Report):
 
     tokens: dict[str, int]
     """Their tokens, by tokenizer; documents that it has not encoded count as 0."""
+
+
+class SourceCount(Report):
+    """How many documents of a source have an item of a suite."""
+
+    source: str
+    """Its name."""
+
+    documents: int
+    """Kept documents of it that have an item."""
 
 
 class SourceExplanation(Report):
@@ -6589,10 +6640,10 @@ class SourcePair(Report):
     """UTF-8 bytes of their texts."""
 
     share: float
-    """`documents` in the documents of their source."""
+    """`documents` in the documents of their group."""
 
     share_bytes: float
-    """`bytes` in the bytes of their source."""
+    """`bytes` in the bytes of their group."""
 
 
 class SourceRecipe(Report):
@@ -6737,22 +6788,6 @@ class SpecialTokens(Report):
     """Fills rows that are not full."""
 
 
-class Spreads(Report):
-    """Distributions of lengths and declared numbers: among all documents, and in the largest sources."""
-
-    columns: list[ColumnStats]
-    """In the whole corpus: of each column all documents, then those that are kept."""
-
-    by_source: list[SourceSpread]
-    """Among the kept documents of the largest sources: column by column, the largest source first."""
-
-    columns_left_out: int
-    """Columns that are not reported by source, since there are many."""
-
-    sources_left_out: int
-    """Sources that are not reported."""
-
-
 class SqlAnswer2(Report):
     """The rows went to standard output."""
 
@@ -6814,7 +6849,7 @@ class StandingCount(Report):
 class Stats(Report):
     """A corpus in numbers."""
 
-    moment: SnapshotMoment
+    moment: SnapshotInfo
     """The snapshot that was counted; `now` without one."""
 
     where: str | None
@@ -6983,7 +7018,7 @@ class SuiteContamination(Report):
     common: int
     """N-grams and short questions that are ignored, since very many documents have them."""
 
-    sources: list[TaintedSource]
+    sources: list[SourceCount]
     """The kept ones by source, most first."""
 
     precision: RulePrecision | None
@@ -7059,51 +7094,6 @@ class SuiteReport(Report):
     """How many commits were made."""
 
 
-class SuiteReported(Report):
-    """How much of a suite is in the corpus, by the default rule."""
-
-    suite: str
-    """Its name."""
-
-    items: int
-    """Items."""
-
-    contaminated_items: int
-    """Items in kept documents."""
-
-    weak_items: int
-    """Of these, those without an answer."""
-
-    documents: int
-    """Kept documents that have an item."""
-
-    removed_documents: int
-    """Documents with an item that are not kept."""
-
-    sighted_documents: int
-    """Documents that have an n-gram or pieces at least, kept or not."""
-
-    common: int
-    """N-grams and short questions that are ignored, since very many documents have them."""
-
-    sources: list[TaintedSource]
-    """The kept ones by source, most first."""
-
-    precision: RulePrecision | None
-    """How often the rule is right, by the verdicts on items and texts of kept documents that meet it; each pair of
-    item and text counts once.
-    """
-
-    worst: list[ItemEvidence]
-    """Evidence of kept documents, worst first."""
-
-    sources_left_out: int
-    """How many more sources have it than are named."""
-
-    is_complete: bool
-    """Whether all stored texts were searched for it."""
-
-
 class SweepLine(Report):
     """What one threshold and shingle size would remove."""
 
@@ -7152,16 +7142,6 @@ class SweepRemovals(Report):
 
     similarity: SimilarityQuartiles | None
     """Exact similarity of the removed documents, but for equal ones, to the one that is kept; absent if there are none."""
-
-
-class TaintedSource(Report):
-    """How many documents of a source have an item of a suite."""
-
-    source: str
-    """Its name."""
-
-    documents: int
-    """Kept documents of it that have an item."""
 
 
 class TermCounts(Report):
@@ -8213,7 +8193,7 @@ Segmentation: TypeAlias = SegmentationSample | SegmentationDropout
 the SplitMix64 stream of the text's XXH3 under the seed.
 """
 
-ShowAnswer: TypeAlias = list[Shown] | list[ShownTokens]
+ShowAnswer: TypeAlias = list[DocumentDetails] | list[ShownTokens]
 """Documents, or the tokens of documents."""
 
 Signature: TypeAlias = Literal["native", "bigcode"]

@@ -1,8 +1,8 @@
 //! What declared fields and stored signals hold.
 
 use crate::inspect::InspectError;
-use crate::inspect::stats::misfits;
-use crate::inspect::stats::misfits::MisfitExample;
+use crate::inspect::misfits;
+use crate::inspect::misfits::MisfitExample;
 use model::{FieldDeclaration, FieldKind};
 use roaring::RoaringBitmap;
 use serde::Serialize;

@@ -64,6 +64,7 @@ mod fields;
 mod forecast;
 mod groups;
 mod info;
+mod misfits;
 mod policy_settings;
 mod provenance;
 mod sample;
@@ -111,6 +112,7 @@ pub use info::{
     CommitInfo, CorpusInfo, DiskInfo, EpochInfo, FieldInfo, SourceInfo, StandingCount, SuiteInfo,
     TokenizerInfo,
 };
+pub use misfits::MisfitExample;
 pub use policy_settings::{PolicySetting, policy_settings};
 pub use provenance::{CommitStretch, Timeline};
 pub use provenance::{DateRange, LicenceCount};
@@ -123,7 +125,6 @@ pub use snapshots::{
     SnapshotDiff, SnapshotInfo, SnapshotSource,
 };
 pub(crate) use snapshots::{show_snapshot, snapshot_changes, snapshot_diff};
-pub use stats::misfits::MisfitExample;
 pub use stats::{
     ColumnStats, DocumentLengthBin, GroupStats, LengthStats, LossStats, MisfitStats,
     QualityExample, QualityOptions, QualityReport, QualityRule, QualityScore, QualitySource,

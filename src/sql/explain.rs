@@ -4,7 +4,7 @@ use crate::sql::documents::filter::ResolvedPredicate;
 use crate::sql::documents::predicate::Predicate;
 use crate::sql::documents::table::DocumentsTable;
 use crate::sql::error::SqlError;
-use crate::sql::syntax::faults::shown;
+use crate::sql::faults::shown;
 use arrow::array::{ArrayRef, StringArray};
 use arrow::record_batch::RecordBatch;
 use datafusion::common::Column;

@@ -26,7 +26,7 @@ impl Corpus {
     }
 
     /// Runs one SELECT: its columns at once, its rows as record batches, one after another. Statements of a text come
-    /// apart by [`Script`](crate::sql::Script).
+    /// apart by [`SqlScript`](crate::sql::SqlScript).
     ///
     /// ```
     /// # use corpusdb::{Corpus, DedupMode, Policy};

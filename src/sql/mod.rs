@@ -4,7 +4,7 @@
 //! does ([`RowPrinter`]).
 //!
 //! ```
-//! use corpusdb::sql::{PrintFormat, Printer};
+//! use corpusdb::sql::{PrintFormat, RowPrinter};
 //!
 //! # use corpusdb::ingest::{Record, Records};
 //! # use corpusdb::{Context, Corpus, DedupMode, IngestOptions, Policy};
@@ -19,7 +19,7 @@
 //! let corpus = writer.corpus();
 //! let rows = corpus.sql("SELECT key, bytes FROM documents WHERE kept ORDER BY id LIMIT 2")?;
 //! let mut printed = Vec::new();
-//! Printer::new(PrintFormat::Csv, &mut printed).rows(rows)?;
+//! RowPrinter::new(PrintFormat::Csv, &mut printed).rows(rows)?;
 //! assert_eq!(printed, b"key,bytes\n0,17\n1,17\n");
 //! # Ok(())
 //! # }
@@ -30,10 +30,10 @@
 //! condition on `documents` becomes bitmaps where indexes and columns answer it exactly; `documents` has that, and the
 //! scan of the rest. `tables` are the other tables, `functions` those of SQL that are ours, tables of files among them.
 //!
-//! `select` gives the documents of a condition, `values` and `computed_column` what an expression is for each, `statement` rows,
-//! which `print` shows. `incoming` is a condition on records that are no documents yet, `document_filter` what a verb takes
-//! of documents, `keys` how keys are shown and found, `evidence` the evidence of suites by document; `catalogue` and `sql_names`
-//! list what can be named, `explain` says how the scans of a statement read documents.
+//! `select` gives the documents of a condition, `values` and `compute` what an expression is for each, `statement` rows,
+//! which `print` shows. `incoming` is a condition on records that are no documents yet, `document_filter` what a verb
+//! takes of documents, `keys` how keys are shown and found, `evidence` the evidence of suites by document; `catalogue`
+//! and `names` list what can be named, `explain` says how the scans of a statement read documents.
 //!
 //! Nothing here writes, and all of it reads one [`View`](crate::store::View).
 //!
@@ -50,6 +50,7 @@ mod expanding;
 mod explain;
 mod expression;
 mod facade;
+mod faults;
 mod functions;
 mod growing;
 mod incoming;
@@ -67,6 +68,7 @@ mod tables;
 #[cfg(test)]
 pub(crate) mod tests;
 mod values;
+mod view_engine;
 
 pub use compute::ComputedValue;
 pub(crate) use compute::{computed_column, expression_kind};

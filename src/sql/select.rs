@@ -6,7 +6,7 @@ use crate::sql::documents::predicate::{Predicate, PredicateBuilder};
 use crate::sql::documents::schema::DocumentColumns;
 use crate::sql::engine::runtime;
 use crate::sql::error::SqlError;
-use crate::sql::syntax::faults::{shown, unknown_column, words};
+use crate::sql::faults::{shown, unknown_column, words};
 use crate::sql::syntax::parameters::SqlParameters;
 use crate::sql::syntax::{parser, size};
 use arrow::array::{Array, Int64Array, UInt64Array};

@@ -5,13 +5,14 @@
 
 use super::query::SqlQuery;
 use crate::sql::documents::table::DocumentsTable;
-use crate::sql::engine::build::{BatchLimits, engine, runtime};
+use crate::sql::engine::limits::BatchLimits;
 use crate::sql::error::SqlError;
-use crate::sql::functions::files;
-use crate::sql::functions::files::FileTable;
-use crate::sql::syntax::faults::shown;
+use crate::sql::faults::shown;
+use crate::sql::functions::table_functions;
+use crate::sql::functions::table_functions::FileTable;
 use crate::sql::syntax::{parser, size};
 use crate::sql::tables::system;
+use crate::sql::view_engine::{engine, runtime};
 use datafusion::catalog::{
     CatalogProvider, CatalogProviderList, MemoryCatalogProvider, MemoryCatalogProviderList,
     MemorySchemaProvider, SchemaProvider, TableProvider,
@@ -50,7 +51,7 @@ pub(crate) fn session_with(view: &View, query: &SqlQuery) -> Result<SessionState
     // The engine numbers the names that it makes up; every statement begins at one.
     *state.execution_props_mut() = ExecutionProps::new();
     state.mark_start_execution();
-    files::register(&mut state, view, query);
+    table_functions::register(&mut state, view, query);
     let tables = MemorySchemaProvider::new();
     let documents = match &query.snapshot {
         None => DocumentsTable::new(view),

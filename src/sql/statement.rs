@@ -8,7 +8,6 @@ use super::{catalogue, session};
 use crate::sql::engine::runtime;
 use crate::sql::engine::stop::stopped_by;
 use crate::sql::error::SqlError;
-use crate::sql::functions::registry;
 use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
 use arrow::record_batch::{RecordBatch, RecordBatchIterator, RecordBatchReader};
@@ -122,7 +121,9 @@ pub fn sql(view: &View, query: impl Into<SqlQuery>) -> Result<SqlRows, SqlError>
         let statement = match session::parse(&query.text)? {
             StatementKind::Rows(statement) => statement,
             StatementKind::Tables => return one(catalogue::tables()?, &columns, &sender),
-            StatementKind::Functions => return one(registry::table(&view)?, &columns, &sender),
+            StatementKind::Functions => {
+                return one(catalogue::functions(&view)?, &columns, &sender);
+            }
             StatementKind::Columns(table) => {
                 return one(catalogue::columns(&view, &table)?, &columns, &sender);
             }

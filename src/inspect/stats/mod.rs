@@ -10,7 +10,7 @@ mod by_source;
 mod groups;
 mod lengths;
 mod losses;
-pub(in crate::inspect) mod misfits;
+mod misfits;
 mod quality;
 pub(in crate::inspect) mod rejects;
 mod scope;

@@ -16,6 +16,15 @@ pub(crate) struct QueryLimits {
     pub value: usize,
 }
 
+/// Limits of a batch whose rows carry whole texts or metadata.
+pub(in crate::sql) struct BatchLimits {
+    pub(in crate::sql) rows: usize,
+    /// Bytes of all texts of the batch.
+    pub(in crate::sql) texts: usize,
+    /// Bytes that one function may make of the batch.
+    pub(in crate::sql) value: usize,
+}
+
 impl QueryLimits {
     pub(crate) fn of(view: &View) -> Self {
         let memory = view.query_memory();

@@ -1,6 +1,5 @@
-//! The engine of a view: its functions and rules, the threads that drive it, what bounds its memory and its time.
+//! What drives the engine: its threads, what bounds its memory, stops, the node that hands batches on.
 
-pub(in crate::sql) mod build;
 pub(in crate::sql) mod drivers;
 pub(in crate::sql) mod limits;
 pub(in crate::sql) mod pass_through;

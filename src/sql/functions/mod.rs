@@ -2,7 +2,6 @@
 
 pub(in crate::sql) mod arguments;
 pub(in crate::sql) mod engine_function;
-pub(in crate::sql) mod files;
 pub(in crate::sql) mod json;
-pub(in crate::sql) mod registry;
+pub(in crate::sql) mod table_functions;
 pub(in crate::sql) mod text_quality;

@@ -1,7 +1,6 @@
-//! Text to syntax: tokens, dialect, parser, presets, parameters, the size of a statement, what is wrong with one.
+//! Text to syntax: tokens, dialect, parser, presets, parameters, the size of a statement.
 
 pub(in crate::sql) mod dialect;
-pub(in crate::sql) mod faults;
 pub(in crate::sql) mod parameters;
 pub(in crate::sql) mod parser;
 pub(in crate::sql) mod presets;

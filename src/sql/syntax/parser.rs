@@ -2,12 +2,38 @@
 
 use super::dialect::DIALECT;
 use super::{dialect, parameters, presets};
-use crate::sql::functions::files;
 use datafusion::error::DataFusionError;
 use datafusion::sql::parser::{DFParser, DFParserBuilder, Statement};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
+
+/// The table functions: name, arguments, meaning.
+pub(in crate::sql) const TABLE_FUNCTIONS: [(&str, &str, &str); 6] = [
+    (
+        "documents_at",
+        "documents_at('SNAPSHOT')",
+        "the documents that a snapshot keeps, with today's columns of `documents`",
+    ),
+    (
+        "generate_series",
+        "generate_series(FIRST, LAST [, STEP])",
+        "a row for every number or moment, the last one included",
+    ),
+    ("range", "range(FIRST, END [, STEP])", "the same without the end"),
+    (
+        "read_csv",
+        "read_csv('PATH')",
+        "the rows of files of separated values, whose first line names the columns",
+    ),
+    ("read_json", "read_json('PATH')", "the objects of JSON files: one a line, or in a list"),
+    ("read_parquet", "read_parquet('PATH')", "the rows of Parquet files"),
+];
+
+/// The table function that a word names, in any case.
+pub(in crate::sql) fn table_function(word: &str) -> Option<&'static str> {
+    TABLE_FUNCTIONS.iter().map(|(name, ..)| *name).find(|name| name.eq_ignore_ascii_case(word))
+}
 
 /// Nested parentheses, at most.
 const NESTING: usize = 200;
@@ -75,7 +101,7 @@ fn free_names(tokens: &mut [TokenWithSpan]) {
         match &mut token.token {
             Token::Whitespace(_) => {}
             Token::Word(word) => {
-                if let Some(name) = files::table_function(&word.value)
+                if let Some(name) = table_function(&word.value)
                     && word.quote_style.is_none()
                 {
                     name.clone_into(&mut word.value);

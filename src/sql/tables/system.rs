@@ -48,6 +48,11 @@ pub(crate) struct SystemTable {
     push: PushRows,
 }
 
+/// The names of all tables, in the order of SHOW TABLES.
+pub(crate) fn table_names() -> impl Iterator<Item = &'static str> {
+    std::iter::once("documents").chain(TABLES.iter().map(|(spec, _)| spec.name))
+}
+
 /// All small tables of a view.
 pub(crate) fn all(view: &View) -> impl Iterator<Item = SystemTable> {
     TABLES.into_iter().map(|(spec, push)| SystemTable::new(view, &spec, push))

@@ -26,20 +26,20 @@ const LAYERS: &[(&str, &str)] = &[
     (
         "curate",
         "model store corpus dedup tokenizer signals decide output contamination \
-         input::path_on_record sql::select sql::compute sql::dependence sql::kind_of \
-         sql::names_column sql::Computed sql::Dependence sql::DocumentFilter \
+         input::path_on_record sql::select sql::computed_column sql::dependence sql::expression_kind \
+         sql::names_column sql::ComputedValue sql::Dependence sql::DocumentFilter \
          sql::SqlError inspect::duplicates inspect::InspectError",
     ),
     (
         "export",
         "model store output remote corpus sql::select sql::dependence sql::Dependence \
-         sql::DocumentTable sql::declared_columns sql::is_of_standing \
-         sql::keyword_field sql::kept_in sql::Rows \
+         sql::ExportColumns sql::declared_columns sql::is_of_standing \
+         sql::keyword_field sql::kept_in sql::SqlRows \
          sql::refuse_same_names sql::SqlError",
     ),
     (
         "epoch",
-        "model store output corpus sql::select sql::numbers sql::texts sql::dependence \
+        "model store output corpus sql::select sql::number_values sql::text_values sql::dependence \
          sql::names_column sql::resolved sql::contaminated decide::MemberSorter \
          contamination sql::Dependence sql::SqlError tokenizer::stored_vocabulary tokenizer::Vocabulary \
          tokenizer::TokenizerError tokenizer::Segmentation",
@@ -82,7 +82,7 @@ const HOMES: &[(&str, &str)] = &[
     ("glob", "crates/files/src/input/"),
     ("minijinja", "src/ingest/chat/ src/pages/"),
     ("minijinja_contrib", "src/ingest/chat/"),
-    ("parquet", "crates/files/ src/epoch/ src/sql/outside/"),
+    ("parquet", "crates/files/ src/epoch/ src/sql/functions/table_functions/"),
     ("arrow_ipc", "crates/files/ src/epoch/"),
     (
         "arrow",
@@ -338,7 +338,7 @@ fn the_command_uses_the_public_library_alone() {
     assert_none(&command.iter().flat_map(|file| private_names(file, &public)).collect::<Vec<_>>());
 
     let private = |text: &str| private_names(&file("src/cli/x.rs", text), &public).len();
-    assert_eq!(private("use corpusdb::sql::{self, Rows, NoSuchName};"), 1);
+    assert_eq!(private("use corpusdb::sql::{self, SqlRows, NoSuchName};"), 1);
     assert_eq!(private("fn f() { corpusdb::model::DocId::of(1); corpusdb::nothing() }"), 2);
     assert_eq!(private("use corpusdb::Corpus; fn f() { corpusdb::Error::from(1); }"), 0);
 }

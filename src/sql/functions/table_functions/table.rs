@@ -8,7 +8,7 @@ use super::records::{KindColumns, RecordScan, head, read_options};
 use crate::sql::documents::scan::TableScanExec;
 use crate::sql::documents::scan::{BatchSink, PartitionProducer};
 use crate::sql::documents::table::PARTITIONS;
-use crate::sql::engine::build::BatchLimits;
+use crate::sql::engine::limits::BatchLimits;
 use crate::sql::error::SqlError;
 use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;

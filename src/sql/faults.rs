@@ -1,8 +1,8 @@
 //! Rewrites error messages of the engine: unknown names, expressions where they are not allowed, bad patterns.
 
-use crate::sql::catalogue::table_names;
 use crate::sql::error::SqlError;
-use crate::sql::functions::files::TABLE_FUNCTIONS;
+use crate::sql::syntax::parser::TABLE_FUNCTIONS;
+use crate::sql::tables::system::table_names;
 use datafusion::common::{Column, SchemaError, TableReference};
 use datafusion::error::DataFusionError;
 use model::Hint;

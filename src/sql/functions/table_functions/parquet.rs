@@ -338,7 +338,7 @@ impl PruningStatistics for GroupBounds<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sql::functions::files::files::{TableFileKind, find};
+    use crate::sql::functions::table_functions::files::{TableFileKind, find};
     use arrow::array::Int64Array;
     use parquet::arrow::ArrowWriter;
 

@@ -29,33 +29,6 @@ use std::fmt;
 use std::sync::Arc;
 use store::View;
 
-/// The table functions: name, arguments, meaning.
-pub(in crate::sql) const TABLE_FUNCTIONS: [(&str, &str, &str); 6] = [
-    (
-        "documents_at",
-        "documents_at('SNAPSHOT')",
-        "the documents that a snapshot keeps, with today's columns of `documents`",
-    ),
-    (
-        "generate_series",
-        "generate_series(FIRST, LAST [, STEP])",
-        "a row for every number or moment, the last one included",
-    ),
-    ("range", "range(FIRST, END [, STEP])", "the same without the end"),
-    (
-        "read_csv",
-        "read_csv('PATH')",
-        "the rows of files of separated values, whose first line names the columns",
-    ),
-    ("read_json", "read_json('PATH')", "the objects of JSON files: one a line, or in a list"),
-    ("read_parquet", "read_parquet('PATH')", "the rows of Parquet files"),
-];
-
-/// The table function that a word names, in any case.
-pub(in crate::sql) fn table_function(word: &str) -> Option<&'static str> {
-    TABLE_FUNCTIONS.iter().map(|(name, ..)| *name).find(|name| name.eq_ignore_ascii_case(word))
-}
-
 /// Registers our table functions; `range` and `generate_series` are the engine's.
 pub(in crate::sql) fn register(state: &mut SessionState, view: &View, query: &SqlQuery) {
     let parameters = &query.parameters;

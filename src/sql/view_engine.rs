@@ -3,10 +3,10 @@
 //! Functions and rules are made once for a view; tables, the clock and limits of memory belong to each statement. A
 //! statement that may read files has an engine of its own, whose caches of files end with it.
 
-use super::limits::QueryLimits;
-use super::pool::SortSharePool;
 use crate::sql::documents::coded::CodedGroupBy;
 use crate::sql::documents::table::PARTITIONS;
+use crate::sql::engine::limits::{BatchLimits, QueryLimits};
+use crate::sql::engine::pool::SortSharePool;
 use crate::sql::error::SqlError;
 use crate::sql::functions::{json, text_quality};
 use crate::sql::growing;
@@ -28,15 +28,6 @@ use store::View;
 
 /// Rows the engine gathers into a batch.
 const BATCH: usize = 8192;
-
-/// Limits of a batch whose rows carry whole texts or metadata.
-pub(in crate::sql) struct BatchLimits {
-    pub(in crate::sql) rows: usize,
-    /// Bytes of all texts of the batch.
-    pub(in crate::sql) texts: usize,
-    /// Bytes that one function may make of the batch.
-    pub(in crate::sql) value: usize,
-}
 
 /// The engine of a view without tables: made once and cloned for every statement. It keeps no view open.
 pub(in crate::sql) fn engine(view: &View) -> std::result::Result<Arc<SessionState>, SqlError> {
