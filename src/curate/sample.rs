@@ -3,6 +3,7 @@
 //! A sample is uniform and of a given number of bytes; it depends on the documents' ids and lengths alone. Groups are
 //! by language or by source.
 
+use model::named;
 use model::{ColumnId, DocId, Error, FieldId, GOLDEN, SourceId, TermId, mix64};
 use roaring::RoaringTreemap;
 use serde::{Deserialize, Serialize};
@@ -62,17 +63,7 @@ pub enum TextGrouping {
     Source,
 }
 
-impl TextGrouping {
-    /// The word used on the command line and in reports.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::All => "all",
-            Self::Language => "language",
-            Self::Source => "source",
-        }
-    }
-}
+named!(TextGrouping { All = "all", Language = "language", Source = "source" });
 
 /// The groups of a selection.
 pub struct TextGroups {

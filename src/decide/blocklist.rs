@@ -12,6 +12,7 @@
 
 use super::fingerprints::stored_sketch;
 use super::session::DecisionSession;
+use model::named;
 use model::{DocId, Error, Policy, Standing, text_hash};
 use roaring::RoaringTreemap;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -38,21 +39,9 @@ pub enum BlockReach {
     Similar,
 }
 
-impl BlockReach {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::Nothing, Self::Exact, Self::Normalised, Self::Similar];
-
-    /// What it is called.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Nothing => "nothing",
-            Self::Exact => "exact",
-            Self::Normalised => "normalised",
-            Self::Similar => "similar",
-        }
-    }
-}
+named!(BlockReach {
+    Nothing = "nothing", Exact = "exact", Normalised = "normalised", Similar = "similar",
+});
 
 /// What the removal of one document keeps out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

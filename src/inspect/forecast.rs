@@ -4,6 +4,7 @@
 //! docs/BENCHMARKS.md, since no commit stores how long it took.
 
 use crate::inspect::info::{CorpusInfo, DiskInfo};
+use model::named;
 use model::{Error, ErrorKind, Hint, Policy, show};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -91,22 +92,14 @@ pub enum FamilyGrowth {
     Nothing,
 }
 
+named!(FamilyGrowth { Documents = "documents", Values = "values, at most", Nothing = "nothing" });
+
 impl FamilyGrowth {
     fn of(family: &str) -> Self {
         match family {
             "terms" => Self::Values,
             family if FIXED.contains(&family) => Self::Nothing,
             _ => Self::Documents,
-        }
-    }
-
-    /// The word used in reports.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Documents => "documents",
-            Self::Values => "values, at most",
-            Self::Nothing => "nothing",
         }
     }
 }

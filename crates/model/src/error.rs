@@ -1,5 +1,6 @@
 //! The error of the library with its kinds, and what errors of all modules are made of: refused I/O, interrupts, hints.
 
+use crate::named;
 use std::borrow::Cow;
 use std::error::Error as StdError;
 use std::fmt;
@@ -48,53 +49,17 @@ pub enum ErrorKind {
     Failed,
 }
 
+// But for `Interrupted` and `Failed`, which are `KeyboardInterrupt` and `CorpusError` there, a word is the name of the
+// class in Python.
+named!(ErrorKind {
+    Interrupted = "Interrupted", NotFound = "NotFound", KeyNotFound = "KeyNotFound",
+    OutOfRange = "OutOfRange", AlreadyExists = "AlreadyExists", Locked = "Locked",
+    BadInput = "BadInput", BadQuery = "BadQuery", BadPolicy = "BadPolicy", BadName = "BadName",
+    BadRecipe = "BadRecipe", BadTokenizer = "BadTokenizer", Infeasible = "Infeasible",
+    Stale = "Stale", WrongFormat = "WrongFormat", Corrupt = "Corrupt", Failed = "Failed",
+});
+
 impl ErrorKind {
-    /// All of them.
-    pub const ALL: [Self; 17] = [
-        Self::Interrupted,
-        Self::NotFound,
-        Self::KeyNotFound,
-        Self::OutOfRange,
-        Self::AlreadyExists,
-        Self::Locked,
-        Self::BadInput,
-        Self::BadQuery,
-        Self::BadPolicy,
-        Self::BadName,
-        Self::BadRecipe,
-        Self::BadTokenizer,
-        Self::Infeasible,
-        Self::Stale,
-        Self::WrongFormat,
-        Self::Corrupt,
-        Self::Failed,
-    ];
-
-    /// The word in reports; but for `Interrupted` and `Failed`, which are `KeyboardInterrupt` and `CorpusError` there,
-    /// the name of the class in Python.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Interrupted => "Interrupted",
-            Self::NotFound => "NotFound",
-            Self::KeyNotFound => "KeyNotFound",
-            Self::OutOfRange => "OutOfRange",
-            Self::AlreadyExists => "AlreadyExists",
-            Self::Locked => "Locked",
-            Self::BadInput => "BadInput",
-            Self::BadQuery => "BadQuery",
-            Self::BadPolicy => "BadPolicy",
-            Self::BadName => "BadName",
-            Self::BadRecipe => "BadRecipe",
-            Self::BadTokenizer => "BadTokenizer",
-            Self::Infeasible => "Infeasible",
-            Self::Stale => "Stale",
-            Self::WrongFormat => "WrongFormat",
-            Self::Corrupt => "Corrupt",
-            Self::Failed => "Failed",
-        }
-    }
-
     /// The exit status of the command that ends with such an error.
     #[must_use]
     pub const fn exit_status(self) -> u8 {

@@ -1,5 +1,6 @@
 //! Newtypes for every numeric id, the block arithmetic of document ids, and declarations of fields with their types.
 
+use crate::named;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -102,22 +103,11 @@ pub enum FieldKind {
     Timestamp,
 }
 
+named!(FieldKind {
+    Keyword = "keyword", Int = "int", Float = "float", Bool = "bool", Timestamp = "timestamp",
+});
+
 impl FieldKind {
-    /// All kinds.
-    pub const ALL: [Self; 5] = [Self::Keyword, Self::Int, Self::Float, Self::Bool, Self::Timestamp];
-
-    /// The word used on the command line and in reports.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Keyword => "keyword",
-            Self::Int => "int",
-            Self::Float => "float",
-            Self::Bool => "bool",
-            Self::Timestamp => "timestamp",
-        }
-    }
-
     /// The version of the rule by which values of records become its values. It was first recorded of the second, so
     /// the first is that of all releases before: of fewer spellings of numbers, truths and moments.
     #[must_use]

@@ -14,6 +14,7 @@ mod identity;
 pub mod invariant;
 mod json;
 mod json_number;
+mod named;
 pub mod near_names;
 mod panic;
 mod percent;

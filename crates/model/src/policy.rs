@@ -2,6 +2,7 @@
 
 use super::SourceId;
 use super::error::{Error, ErrorKind};
+use crate::named;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -27,23 +28,11 @@ pub enum DedupMode {
     None,
 }
 
+named!(DedupMode {
+    Witness = "witness", Components = "components", Lsh = "lsh", Exact = "exact", None = "none",
+});
+
 impl DedupMode {
-    /// All modes.
-    pub const ALL: [Self; 5] =
-        [Self::Witness, Self::Components, Self::Lsh, Self::Exact, Self::None];
-
-    /// The word used on the command line and in reports.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Witness => "witness",
-            Self::Components => "components",
-            Self::Lsh => "lsh",
-            Self::Exact => "exact",
-            Self::None => "none",
-        }
-    }
-
     /// Whether near duplicates are searched for, by sketch and bands.
     #[must_use]
     pub const fn is_near(self) -> bool {
@@ -112,24 +101,12 @@ pub enum Normaliser {
     Slimpajama,
 }
 
+named!(Normaliser {
+    Web = "web@1", Web2 = "web@2", Code = "code", Bigcode = "bigcode", Fineweb = "fineweb",
+    Slimpajama = "slimpajama",
+});
+
 impl Normaliser {
-    /// All normalisers.
-    pub const ALL: [Self; 6] =
-        [Self::Web, Self::Web2, Self::Code, Self::Bigcode, Self::Fineweb, Self::Slimpajama];
-
-    /// The word used on the command line and in reports, with the version where there are several.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Web => "web@1",
-            Self::Web2 => "web@2",
-            Self::Code => "code",
-            Self::Bigcode => "bigcode",
-            Self::Fineweb => "fineweb",
-            Self::Slimpajama => "slimpajama",
-        }
-    }
-
     /// Reads a name; one without a version means the newest.
     ///
     /// # Errors
@@ -175,16 +152,7 @@ pub enum Signature {
     Bigcode,
 }
 
-impl Signature {
-    /// The word used in reports.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Native => "native",
-            Self::Bigcode => "bigcode",
-        }
-    }
-}
+named!(Signature { Native = "native", Bigcode = "bigcode" });
 
 /// Which of two similar documents stays. Ties: hash of the text, then the one stored first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -257,16 +225,7 @@ pub enum DedupScope {
     PerSource,
 }
 
-impl DedupScope {
-    /// The word used on the command line and in reports.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Global => "global",
-            Self::PerSource => "per-source",
-        }
-    }
-}
+named!(DedupScope { Global = "global", PerSource = "per-source" });
 
 /// What of a document is compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -285,17 +244,9 @@ pub enum ComparedPart {
     Prompt,
 }
 
-impl ComparedPart {
-    /// The word used on the command line and in reports.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Text => "text",
-            Self::Turns => "turns",
-            Self::Prompt => "prompt",
-        }
-    }
+named!(ComparedPart { Text = "text", Turns = "turns", Prompt = "prompt" });
 
+impl ComparedPart {
     const fn is_text(&self) -> bool {
         matches!(self, Self::Text)
     }
@@ -321,24 +272,12 @@ pub enum Profile {
     Slimpajama,
 }
 
+named!(Profile {
+    Web = "web", Code = "code", Chat = "chat", Bigcode = "bigcode", Fineweb = "fineweb",
+    Slimpajama = "slimpajama",
+});
+
 impl Profile {
-    /// All profiles.
-    pub const ALL: [Self; 6] =
-        [Self::Web, Self::Code, Self::Chat, Self::Bigcode, Self::Fineweb, Self::Slimpajama];
-
-    /// The word used on the command line and in reports.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Web => "web",
-            Self::Code => "code",
-            Self::Chat => "chat",
-            Self::Bigcode => "bigcode",
-            Self::Fineweb => "fineweb",
-            Self::Slimpajama => "slimpajama",
-        }
-    }
-
     /// Reads a name, with the normaliser where a version of it is asked for: `web@1` and `chat@1` are the profiles with
     /// the words of earlier releases.
     ///

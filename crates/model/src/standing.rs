@@ -2,6 +2,7 @@
 
 use super::hash::{GOLDEN, mix64};
 use super::id::DocId;
+use crate::named;
 use std::fmt;
 
 /// A document's standing under the current policy. Exactly one holds for every stored document.
@@ -26,6 +27,11 @@ pub enum Standing {
     Purged = 7,
 }
 
+named!(Standing {
+    Kept = "kept", Exact = "exact", Near = "near", Superseded = "superseded", Empty = "empty",
+    Blocked = "blocked", Removed = "removed", Purged = "purged",
+});
+
 impl Standing {
     /// Why a document is removed that has a kept one like it, given whether their texts are the same bytes.
     #[must_use]
@@ -37,43 +43,10 @@ impl Standing {
         }
     }
 
-    /// All standings, in the order of their stored codes.
-    pub const ALL: [Self; 8] = [
-        Self::Kept,
-        Self::Exact,
-        Self::Near,
-        Self::Superseded,
-        Self::Empty,
-        Self::Blocked,
-        Self::Removed,
-        Self::Purged,
-    ];
-
-    /// The word used in queries, reports and JSON.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Kept => "kept",
-            Self::Exact => "exact",
-            Self::Near => "near",
-            Self::Superseded => "superseded",
-            Self::Empty => "empty",
-            Self::Blocked => "blocked",
-            Self::Removed => "removed",
-            Self::Purged => "purged",
-        }
-    }
-
     /// The standing stored as `code`, if there is one.
     #[must_use]
     pub fn from_code(code: u8) -> Option<Self> {
         Self::ALL.get(usize::from(code)).copied()
-    }
-
-    /// The standing of that name, if there is one.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|s| s.name() == name)
     }
 
     /// Whether deduplication decides about the document: neither superseded, nor removed or

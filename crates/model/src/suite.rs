@@ -1,5 +1,6 @@
 //! Evaluation suites as they are stored: items with their parts, rows to search for, sightings in texts, and verdicts.
 
+use crate::named;
 use std::fmt;
 
 /// A part of an item of a suite.
@@ -14,20 +15,7 @@ pub enum SuitePart {
     Passage = 2,
 }
 
-impl SuitePart {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Question, Self::Answer, Self::Passage];
-
-    /// Its name in answers.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Question => "question",
-            Self::Answer => "answer",
-            Self::Passage => "passage",
-        }
-    }
-}
+named!(SuitePart { Question = "question", Answer = "answer", Passage = "passage" });
 
 impl fmt::Display for SuitePart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -251,25 +239,7 @@ pub enum SuiteVerdict {
     Accepted = 1,
 }
 
-impl SuiteVerdict {
-    /// All of them.
-    pub const ALL: [Self; 2] = [Self::Rejected, Self::Accepted];
-
-    /// Its name in answers.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Rejected => "rejected",
-            Self::Accepted => "accepted",
-        }
-    }
-
-    /// The verdict with this name, if there is one.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|one| one.name() == name)
-    }
-}
+named!(SuiteVerdict { Rejected = "rejected", Accepted = "accepted" });
 
 impl fmt::Display for SuiteVerdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -3,6 +3,7 @@
 //! The units are year, quarter, month, week, day and hour.
 
 use super::json_number::whole;
+use crate::named;
 use std::ops::Range;
 
 const MICROSECONDS: i64 = 1_000_000;
@@ -384,30 +385,11 @@ pub enum TimeUnit {
     Hour,
 }
 
+named!(TimeUnit {
+    Year = "year", Quarter = "quarter", Month = "month", Week = "week", Day = "day", Hour = "hour",
+});
+
 impl TimeUnit {
-    /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Year, Self::Quarter, Self::Month, Self::Week, Self::Day, Self::Hour];
-
-    /// Its word, as `date_trunc` of SQL has it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Year => "year",
-            Self::Quarter => "quarter",
-            Self::Month => "month",
-            Self::Week => "week",
-            Self::Day => "day",
-            Self::Hour => "hour",
-        }
-    }
-
-    /// The unit of that name, if there is one.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|unit| unit.name() == name)
-    }
-
     /// The first moment of the unit that a moment lies in.
     #[must_use]
     pub fn begin(self, microseconds: i64) -> i64 {

@@ -62,7 +62,7 @@ impl Form {
 
 /// The contract of that name.
 pub(super) fn named_contract(name: &str) -> PyResult<Contract> {
-    Contract::named(name).ok_or_else(|| {
+    Contract::from_name(name).ok_or_else(|| {
         let names: Vec<&str> = Contract::ALL.into_iter().map(Contract::name).collect();
         PyValueError::new_err(format!("no contract `{name}`; there are {}", names.join(", ")))
     })

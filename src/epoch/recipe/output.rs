@@ -1,6 +1,7 @@
 //! The table `[output]`: what is written.
 
 use files::output::{IdType, OutputCompression, RowColumn, RowFormat, row_format};
+use model::named;
 use serde::{Deserialize, Serialize};
 
 /// The files that a build writes: format, columns, compression.
@@ -135,21 +136,10 @@ pub enum Format {
     Raw,
 }
 
-impl Format {
-    /// The word used in recipes and reports.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Megatron => "megatron",
-            Self::Parquet => "parquet",
-            Self::Arrow => "arrow",
-            Self::Mds => "mds",
-            Self::Litdata => "litdata",
-            Self::Jsonl => "jsonl",
-            Self::Raw => "raw",
-        }
-    }
-}
+named!(Format {
+    Megatron = "megatron", Parquet = "parquet", Arrow = "arrow", Mds = "mds", Litdata = "litdata",
+    Jsonl = "jsonl", Raw = "raw",
+});
 
 /// The framing of bare token ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -169,16 +159,6 @@ pub enum Layout {
     Olmo,
 }
 
-impl Layout {
-    /// The word used in recipes.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Plain => "plain",
-            Self::Nanogpt => "nanogpt",
-            Self::LlmC => "llm.c",
-            Self::Datatrove => "datatrove",
-            Self::Olmo => "olmo",
-        }
-    }
-}
+named!(Layout {
+    Plain = "plain", Nanogpt = "nanogpt", LlmC = "llm.c", Datatrove = "datatrove", Olmo = "olmo",
+});

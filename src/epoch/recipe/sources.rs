@@ -3,6 +3,7 @@
 use super::rows::{LongDocuments, PackKind};
 use crate::epoch::mix::Ramp;
 use model::invariant::{part, text_part};
+use model::named;
 use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
@@ -318,21 +319,14 @@ pub enum MixUnit {
     Rows,
 }
 
+named!(MixUnit {
+    Tokens = "tokens", LossTokens = "loss tokens", Documents = "documents", Rows = "rows",
+});
+
 impl MixUnit {
     /// Whether a row may count nothing.
     pub(in crate::epoch) const fn counts_parts(self) -> bool {
         matches!(self, Self::LossTokens | Self::Documents)
-    }
-
-    /// The word of the unit in sentences.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Tokens => "tokens",
-            Self::LossTokens => "loss tokens",
-            Self::Documents => "documents",
-            Self::Rows => "rows",
-        }
     }
 }
 

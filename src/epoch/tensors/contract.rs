@@ -12,6 +12,7 @@
 
 use super::BatchField;
 use crate::epoch::error::EpochError;
+use model::named;
 
 /// A trainer whose batches are known: [`BatchForm::contract`](super::BatchForm::contract).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,29 +80,12 @@ impl BatchKey {
     }
 }
 
+named!(Contract {
+    Transformers = "transformers", Trl = "trl", Megatron = "megatron", Torchtitan = "torchtitan",
+    OlmoCore = "olmo-core",
+});
+
 impl Contract {
-    /// All of them.
-    pub const ALL: [Self; 5] =
-        [Self::Transformers, Self::Trl, Self::Megatron, Self::Torchtitan, Self::OlmoCore];
-
-    /// Its name.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Transformers => "transformers",
-            Self::Trl => "trl",
-            Self::Megatron => "megatron",
-            Self::Torchtitan => "torchtitan",
-            Self::OlmoCore => "olmo-core",
-        }
-    }
-
-    /// The contract of that name.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|contract| contract.name() == name)
-    }
-
     /// The contract in a message.
     pub(in crate::epoch) fn describe(self) -> String {
         format!("of the contract \"{}\"", self.name())

@@ -109,7 +109,7 @@ impl BatchView {
 impl TokenView {
     /// The view that has the name of a column of files; none for a column of whole rows.
     pub(in crate::epoch) fn of_column(column: RowColumn) -> Option<Self> {
-        match BatchField::named(column.name())?.view().values {
+        match BatchField::from_name(column.name())?.view().values {
             BatchValues::Tokens(_, view) => Some(view),
             BatchValues::Rows(_) => None,
         }

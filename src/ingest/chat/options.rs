@@ -6,6 +6,7 @@ use super::template::ChatTemplate;
 use super::values::Members;
 use minijinja::value::{Value, ValueKind};
 use model::invariant::part;
+use model::named;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -27,19 +28,12 @@ pub enum ChatShape {
     PromptCompletion,
 }
 
-impl ChatShape {
-    /// The word for it on the command line and in the store.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::Messages => "messages",
-            Self::ShareGpt => "sharegpt",
-            Self::Alpaca => "alpaca",
-            Self::PromptCompletion => "prompt-completion",
-        }
-    }
+named!(ChatShape {
+    Auto = "auto", Messages = "messages", ShareGpt = "sharegpt", Alpaca = "alpaca",
+    PromptCompletion = "prompt-completion",
+});
 
+impl ChatShape {
     /// Whether no record of this shape is a text without a chat template.
     #[must_use]
     pub const fn needs_template(self) -> bool {

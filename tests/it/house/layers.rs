@@ -63,6 +63,7 @@ const HOUSES: [&str; 3] = ["corpusdb", "text", "files"];
 const HOMES: &[(&str, &str)] = &[
     ("self_cell", "crates/store/ src/ingest/chat/"),
     ("base64", "src/curate/erase/ crates/tokenizer/ crates/files/src/remote/"),
+    ("sha1", "crates/text/src/dedup/"),
     ("whatlang", "crates/text/src/signals/"),
     ("unicode_normalization", "crates/text/src/dedup/"),
     ("unicode_segmentation", "crates/text/src/dedup/ crates/tokenizer/src/analyse/"),

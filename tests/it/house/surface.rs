@@ -135,6 +135,18 @@ fn read(path: &Path, text: &str, found: &mut BTreeMap<Path, Module>) {
                     let parts = declaration(kind, &lines, &mut at, &derived);
                     module.items.insert(name, Item { is_given, kind: kind.to_owned(), parts });
                 }
+                _ if line.starts_with("named!(") => {
+                    let words = joined(&lines, &mut at, |line| line.ends_with(");"));
+                    let of = words["named!(".len()..].split(' ').next().unwrap_or_default();
+                    let all = format!("pub const ALL: [Self; {}]", words.matches(" = ").count());
+                    let parts = [
+                        all.as_str(),
+                        "pub const fn name(self) -> &'static str",
+                        "pub fn from_name(name: &str) -> Option<Self>",
+                    ];
+                    let known = module.impls.entry(of.to_owned()).or_default();
+                    known.extend(parts.map(str::to_owned));
+                }
                 _ if line.ends_with('{') => at = block(),
                 _ => {}
             }

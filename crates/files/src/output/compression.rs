@@ -3,6 +3,7 @@
 use super::error::WriteError;
 use super::files::{HashedFile, ManifestFile};
 use flate2::write::GzEncoder;
+use model::named;
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 use std::path::Path;
@@ -28,28 +29,11 @@ pub enum OutputCompression {
     Lz4,
 }
 
+named!(OutputCompression {
+    None = "none", Zstd = "zstd", Gzip = "gzip", Snappy = "snappy", Lz4 = "lz4",
+});
+
 impl OutputCompression {
-    /// All of them.
-    pub const ALL: [Self; 5] = [Self::None, Self::Zstd, Self::Gzip, Self::Snappy, Self::Lz4];
-
-    /// The word used on the command line and in manifests.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Zstd => "zstd",
-            Self::Gzip => "gzip",
-            Self::Snappy => "snappy",
-            Self::Lz4 => "lz4",
-        }
-    }
-
-    /// The compression of that name, if there is one.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|compression| compression.name() == name)
-    }
-
     /// What it adds to the name of a file that is compressed as a whole.
     #[doc(hidden)]
     pub const fn ending(self) -> &'static str {

@@ -3,6 +3,7 @@
 use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, ListArray, PrimitiveArray};
 use arrow::buffer::{OffsetBuffer, ScalarBuffer};
 use arrow::datatypes::{DataType, Field, Int32Type, Schema, SchemaRef, UInt32Type};
+use model::named;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -38,38 +39,14 @@ pub enum RowColumn {
     SeqStartId,
 }
 
+named!(RowColumn {
+    AttentionMask = "attention_mask", CuSeqlens = "cu_seqlens", Labels = "labels",
+    LossMask = "loss_mask", LossWeights = "loss_weights", MaxSeqlen = "max_seqlen",
+    PositionIds = "position_ids", SegmentIds = "segment_ids", SeqIdx = "seq_idx",
+    SeqStartId = "seq_start_id",
+});
+
 impl RowColumn {
-    /// All of them.
-    pub const ALL: [Self; 10] = [
-        Self::AttentionMask,
-        Self::CuSeqlens,
-        Self::Labels,
-        Self::LossMask,
-        Self::LossWeights,
-        Self::MaxSeqlen,
-        Self::PositionIds,
-        Self::SegmentIds,
-        Self::SeqIdx,
-        Self::SeqStartId,
-    ];
-
-    /// The name of the column.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::AttentionMask => "attention_mask",
-            Self::CuSeqlens => "cu_seqlens",
-            Self::Labels => "labels",
-            Self::LossMask => "loss_mask",
-            Self::LossWeights => "loss_weights",
-            Self::MaxSeqlen => "max_seqlen",
-            Self::PositionIds => "position_ids",
-            Self::SegmentIds => "segment_ids",
-            Self::SeqIdx => "seq_idx",
-            Self::SeqStartId => "seq_start_id",
-        }
-    }
-
     /// The Arrow type of its values: i8, i32 or f32.
     #[must_use]
     pub const fn value_type(self) -> DataType {
@@ -107,17 +84,9 @@ pub enum IdType {
     U32,
 }
 
-impl IdType {
-    /// Its word in recipes and manifests.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::U16 => "u16",
-            Self::I32 => "i32",
-            Self::U32 => "u32",
-        }
-    }
+named!(IdType { U16 = "u16", I32 = "i32", U32 = "u32" });
 
+impl IdType {
     /// Bytes of an id.
     #[must_use]
     pub const fn bytes(self) -> usize {

@@ -7,6 +7,7 @@ use crate::bytes::bitmap_block::{decode_treemap, put_treemap};
 use crate::bytes::cursor::ByteCursor;
 use crate::bytes::record::REDACTED;
 use crate::error::{DecodeError, StoreError};
+use model::named;
 use roaring::RoaringTreemap;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
@@ -32,18 +33,7 @@ pub enum OutputKind {
     Backup,
 }
 
-impl OutputKind {
-    /// Its name.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Export => "export",
-            Self::Epoch => "epoch",
-            Self::Stream => "stream",
-            Self::Backup => "backup",
-        }
-    }
-}
+named!(OutputKind { Export = "export", Epoch = "epoch", Stream = "stream", Backup = "backup" });
 
 /// An output on record.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

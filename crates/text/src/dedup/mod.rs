@@ -27,7 +27,6 @@ mod independent;
 mod normalise;
 mod rank;
 mod rarity;
-mod sha1;
 mod shingle;
 mod similarity;
 mod sketch;

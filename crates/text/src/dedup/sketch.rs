@@ -19,8 +19,8 @@
 //! (a, b). The product wraps before the prime is taken, there as here. The permutations are drawn in turn, a from 1 and
 //! b from 0 to 2^61 - 2, by numpy's `RandomState` of seed 42.
 
-use super::sha1::sha1_32;
 use model::{GOLDEN, MersenneTwister, Policy, Signature, mix32, mix64};
+use sha1::{Digest, Sha1};
 
 /// What stands for a set of shingles: 256 slots of 8 bits, or slots of 32 bits, as the policy's
 /// [`Signature`] says.
@@ -251,6 +251,12 @@ impl NumpyRandom {
     }
 }
 
+/// The first four bytes of the SHA-1 digest (RFC 3174), as a little-endian number; not for security.
+fn sha1_32(bytes: &[u8]) -> u32 {
+    let [first, second, third, fourth, ..] = Sha1::digest(bytes).0;
+    u32::from_le_bytes([first, second, third, fourth])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -263,5 +269,11 @@ mod tests {
                 prop_assert_eq!(u64::from(permuted(value)), (value % MERSENNE_PRIME) & 0xffff_ffff);
             }
         }
+    }
+
+    #[test]
+    fn hashes_of_shingles_are_little_endian() {
+        assert_eq!(sha1_32(b"hello"), 499_578_026);
+        assert_eq!(sha1_32(b""), 0xeea3_39da);
     }
 }

@@ -7,6 +7,7 @@
 
 use super::top_domains::is_top_domain;
 use model::invariant::{part, text_part};
+use model::named;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::ops::Range;
 use unicode_script::{Script, UnicodeScript};
@@ -63,19 +64,9 @@ pub enum PersonalData {
     Phone,
 }
 
-impl PersonalData {
-    /// Its word in answers.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Card => "card",
-            Self::Email => "email",
-            Self::Iban => "iban",
-            Self::Ipv4 => "ipv4",
-            Self::Ipv6 => "ipv6",
-            Self::Phone => "phone",
-        }
-    }
-}
+named!(PersonalData {
+    Card = "card", Email = "email", Iban = "iban", Ipv4 = "ipv4", Ipv6 = "ipv6", Phone = "phone",
+});
 
 /// Personal data of a text with their bytes, in the order in which they stand; none overlap.
 pub fn pii(text: &str) -> impl Iterator<Item = (PersonalData, Range<usize>)> {

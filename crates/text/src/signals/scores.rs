@@ -10,6 +10,7 @@ use super::pii::{PersonalData, pii};
 use super::repetition::{Ngrams, compression_ratio};
 use super::words::{WordStatistics, share};
 use model::FieldKind;
+use model::named;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::cell::{OnceCell, RefCell};
@@ -68,27 +69,9 @@ pub enum SignalSet {
     All,
 }
 
+named!(SignalSet { Gopher = "gopher", C4 = "c4", FineWeb = "fineweb", All = "all" });
+
 impl SignalSet {
-    /// All sets.
-    pub const ALL: [Self; 4] = [Self::Gopher, Self::C4, Self::FineWeb, Self::All];
-
-    /// Its word on the command line.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Gopher => "gopher",
-            Self::C4 => "c4",
-            Self::FineWeb => "fineweb",
-            Self::All => "all",
-        }
-    }
-
-    /// The set of that name, if there is one.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|set| set.name() == name)
-    }
-
     /// Its scores.
     #[must_use]
     pub fn signals(self) -> Vec<Signal> {

@@ -2,6 +2,7 @@
 
 use crate::file::pattern::PretokenPattern;
 use crate::file::write::byte_token;
+use model::named;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -30,17 +31,7 @@ impl MergeScore {
     }
 }
 
-impl ModelKind {
-    /// The word used on the command line and in what is stored.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Bpe => "bpe",
-            Self::WordPiece => "wordpiece",
-            Self::Unigram => "unigram",
-        }
-    }
-}
+named!(ModelKind { Bpe = "bpe", WordPiece = "wordpiece", Unigram = "unigram" });
 
 /// By which score of a pair of neighbours a WordPiece is trained: the pair of the highest becomes a token.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
