@@ -47,6 +47,10 @@ ALIKE = [
     "SELECT lid FROM lines l WHERE EXISTS (SELECT 1 FROM documents d RIGHT JOIN documents e ON TRUE WHERE e.bytes = l.lid AND e.b)",
     "SELECT lid FROM lines l WHERE EXISTS (SELECT 1 FROM documents d RIGHT JOIN documents e ON d.q = e.n WHERE e.bytes = l.lid)",
     "SELECT id FROM documents x WHERE x.q IN (SELECT d.q FROM documents d JOIN documents e ON d.n = e.n WHERE e.q = x.bytes - 20)",
+    # An equality over three tables, lost between joins.
+    "SELECT i.iid, l.lid FROM items i CROSS JOIN lines l LEFT JOIN (SELECT 1 AS v, rid FROM rows) r ON r.rid = i.iid"
+    " WHERE (l.lid + i.q) = r.v",
+    "SELECT i.iid, l.lid FROM items i CROSS JOIN lines l WHERE (l.lid + i.q) = (SELECT max(1) AS c FROM documents d WHERE i.b)",
     # Sub-queries that were refused.
     "SELECT id, (NOT EXISTS (SELECT 1 FROM rows e WHERE d.kept)) AS c FROM documents d",
     "SELECT id, (SELECT count(*) FROM documents e WHERE e.q < d.q) AS c FROM documents d",
