@@ -390,7 +390,7 @@ corpusdb_test!(joined_wrongly_is_refused_with_the_way_out, Table::new(), |table|
     for (condition, why) in [
         (
             "EXISTS (SELECT 1 FROM documents e FULL JOIN (SELECT * FROM documents f WHERE f.grp = documents.grp) g ON e.id = g.id)",
-            "from outside in an outer join",
+            "from outside",
         ),
         (
             "1 IN (SELECT median(e.q) FROM documents e WHERE e.id < documents.id)",
