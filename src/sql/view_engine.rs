@@ -12,16 +12,20 @@ use crate::sql::functions::{json, text_quality};
 use crate::sql::growing;
 use crate::sql::rules::exact;
 use crate::sql::rules::in_lists::NullSafeInLists;
+use crate::sql::rules::join_keys::KeysOfOneTable;
 use crate::sql::rules::multisets::SetsCountCopies;
 use crate::sql::rules::null_joins::JoinsKeepNulls;
 use crate::sql::rules::operands::{KeysAreTexts, ZeroHasNoSign};
+use crate::sql::rules::sorts::SortsStay;
 use crate::sql::rules::subqueries::SubqueriesKeepNulls;
 use datafusion::error::Result;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::execution::session_state::SessionState;
 use datafusion::execution::{FunctionRegistry, SessionStateBuilder};
 use datafusion::functions_aggregate::approx_percentile_cont::approx_percentile_cont_udaf;
-use datafusion::optimizer::{Analyzer, AnalyzerRule};
+use datafusion::optimizer::extract_equijoin_predicate::ExtractEquijoinPredicate;
+use datafusion::optimizer::{Analyzer, AnalyzerRule, Optimizer};
+use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::prelude::SessionConfig;
 use std::sync::Arc;
 use store::View;
@@ -67,14 +71,24 @@ fn made(view: &View, runtime: Arc<RuntimeEnv>) -> Result<SessionState> {
     analyzers.push(Arc::new(SetsCountCopies));
     analyzers.push(Arc::new(SubqueriesKeepNulls));
     analyzers.push(Arc::new(NullSafeInLists));
+    let mut optimizers = Optimizer::new().rules;
+    let joins = optimizers.iter().position(|rule| rule.name() == "eliminate_cross_join");
+    optimizers.insert(joins.unwrap_or(0), Arc::new(KeysOfOneTable));
+    optimizers.push(Arc::new(ZeroHasNoSign));
+    // What it takes for conditions are keys again at the end.
+    optimizers.push(Arc::new(ExtractEquijoinPredicate::new()));
+    let mut physical = PhysicalOptimizer::new().rules;
+    let sorts = physical.iter().position(|rule| rule.name() == "EnsureRequirements");
+    physical.insert(sorts.unwrap_or(0), Arc::new(SortsStay));
+    physical.push(Arc::new(CodedGroupBy));
     let mut state = SessionStateBuilder::new()
         .with_config(config)
         .with_runtime_env(runtime)
         .with_default_features()
         .with_analyzer_rules(analyzers)
         .with_type_planner(Arc::new(exact::TimestampsAreMicroseconds))
-        .with_optimizer_rule(Arc::new(ZeroHasNoSign))
-        .with_physical_optimizer_rule(Arc::new(CodedGroupBy))
+        .with_optimizer_rules(optimizers)
+        .with_physical_optimizer_rules(physical)
         .build();
     growing::bound(&mut state, limits.value)?;
     json::register(&mut state)?;

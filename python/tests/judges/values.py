@@ -277,5 +277,7 @@ class Values(Draws):
         if pick < 0.35:
             return Node("bool", f"({{}} {negated}ILIKE {text_literal(pattern)})", of, sqlite=None, kind="ILIKE")
         if pick < 0.42:
-            return Node("bool", f"({{}} {negated}LIKE {{}})", (*of, self.column("text", scope)), kind="LIKE a column")
+            # Ours takes a backslash for the escape, the others for itself.
+            ours, theirs = f"({{}} {negated}LIKE replace({{}}, '\\', '\\\\'))", f"({{}} {negated}LIKE {{}})"
+            return Node("bool", ours, (*of, self.column("text", scope)), theirs, theirs, kind="LIKE a column")
         return Node("bool", f"({{}} {negated}LIKE {text_literal(pattern)})", of, kind="LIKE")

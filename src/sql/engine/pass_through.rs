@@ -6,6 +6,8 @@ use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::error::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_plan::execution_plan::CardinalityEffect;
+use datafusion::physical_plan::projection::{ProjectionExec, make_with_child};
 use datafusion::physical_plan::statistics::StatisticsArgs;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
@@ -23,6 +25,16 @@ pub(in crate::sql) trait BatchHook: Clone + Send + Sync + 'static {
 
     fn detail(&self) -> String;
 
+    /// What the optimiser may take for true of the rows.
+    fn properties(&self, input: &Arc<dyn ExecutionPlan>) -> Arc<PlanProperties> {
+        Arc::clone(input.properties())
+    }
+
+    /// Whether the optimiser may rely on the order of its input behind it.
+    fn shows_order(&self) -> bool {
+        true
+    }
+
     /// Wraps the stream of one partition.
     fn over(
         &self,
@@ -34,11 +46,13 @@ pub(in crate::sql) trait BatchHook: Clone + Send + Sync + 'static {
 pub(in crate::sql) struct PassThroughExec<P> {
     input: Arc<dyn ExecutionPlan>,
     pass: P,
+    properties: Arc<PlanProperties>,
 }
 
 impl<P: BatchHook> PassThroughExec<P> {
     pub(in crate::sql) fn new(input: Arc<dyn ExecutionPlan>, pass: P) -> Self {
-        Self { input, pass }
+        let properties = pass.properties(&input);
+        Self { input, pass, properties }
     }
 }
 
@@ -60,11 +74,31 @@ impl<P: BatchHook> ExecutionPlan for PassThroughExec<P> {
     }
 
     fn properties(&self) -> &Arc<PlanProperties> {
-        self.input.properties()
+        &self.properties
     }
 
     fn maintains_input_order(&self) -> Vec<bool> {
-        vec![true]
+        vec![self.pass.shows_order()]
+    }
+
+    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
+        vec![false]
+    }
+
+    fn supports_limit_pushdown(&self) -> bool {
+        true
+    }
+
+    fn cardinality_effect(&self) -> CardinalityEffect {
+        CardinalityEffect::Equal
+    }
+
+    fn try_swapping_with_projection(
+        &self,
+        projection: &ProjectionExec,
+    ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        let input = make_with_child(projection, &self.input)?;
+        Ok(Some(Arc::new(Self::new(input, self.pass.clone()))))
     }
 
     fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {

@@ -2,7 +2,9 @@
 
 pub(in crate::sql) mod exact;
 pub(in crate::sql) mod in_lists;
+pub(in crate::sql) mod join_keys;
 pub(in crate::sql) mod multisets;
 pub(in crate::sql) mod null_joins;
 pub(in crate::sql) mod operands;
+pub(in crate::sql) mod sorts;
 pub(in crate::sql) mod subqueries;

@@ -5,6 +5,7 @@
 //! `a IS NOT DISTINCT FROM b` becomes `(a IS NULL) = (b IS NULL) AND coalesce(a, x) = coalesce(b, x)`, x being the zero
 //! or the empty value of their type: the same rows, and still a join by hashes.
 
+use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::config::ConfigOptions;
@@ -50,19 +51,30 @@ fn plain(condition: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             if left.any_column_refs() && right.any_column_refs() =>
         {
             let kind = left.get_type(schema)?;
-            let zero = match ScalarValue::new_default(&kind) {
-                Ok(zero) if right.get_type(schema)? == kind => zero,
-                // Lists and their like: there is no plain value to put in the place of null.
-                _ => {
-                    let same = BinaryExpr { left, op: Operator::IsNotDistinctFrom, right };
-                    return Ok(Transformed::no(Expr::BinaryExpr(same)));
-                }
-            };
-            let filled = |side: &Expr| coalesce(vec![side.clone(), lit(zero.clone())]);
-            let values = filled(&left).eq(filled(&right));
-            let nulls = left.is_null().eq(right.is_null());
-            Ok(Transformed::yes(nulls.and(values)))
+            if right.get_type(schema)? != kind {
+                let same = BinaryExpr { left, op: Operator::IsNotDistinctFrom, right };
+                return Ok(Transformed::no(Expr::BinaryExpr(same)));
+            }
+            Ok(match same(*left, *right, &kind) {
+                Ok(same) => Transformed::yes(same),
+                Err(distinct) => Transformed::no(Expr::BinaryExpr(distinct)),
+            })
         }
         part => Ok(Transformed::no(part)),
     })
+}
+
+/// That two values of one type are equal, or both null. Lists and their like come back as they are: there is no plain
+/// value to put in the place of null.
+pub(super) fn same(
+    left: Expr,
+    right: Expr,
+    kind: &DataType,
+) -> std::result::Result<Expr, BinaryExpr> {
+    let Ok(zero) = ScalarValue::new_default(kind) else {
+        return Err(BinaryExpr::new(Box::new(left), Operator::IsNotDistinctFrom, Box::new(right)));
+    };
+    let filled = |side: &Expr| coalesce(vec![side.clone(), lit(zero.clone())]);
+    let values = filled(&left).eq(filled(&right));
+    Ok(left.is_null().eq(right.is_null()).and(values))
 }

@@ -433,6 +433,37 @@ corpusdb_test!(directories_of_a_partitioned_export_are_columns, |scratch| {
     assert_eq!(rows(&corpus, &statement), expected);
 });
 
+corpusdb_test!(floats_of_files_have_one_zero_and_one_nan, |scratch, corpus| {
+    // They were compared, joined and grouped by their bits, and a row group with a NaN was passed over.
+    let floats = [0.0, -0.0, 1.5, f64::NAN, -f64::NAN, 2.5];
+    let places: ArrayRef = Arc::new(Int64Array::from_iter_values(0..6));
+    let bytes =
+        parquet(vec![("i", places), ("x", Arc::new(Float64Array::from(floats.to_vec())))], 2);
+    scratch.write("f.parquet", bytes);
+    scratch.write("f.csv", "i,x\n0,0.0\n1,-0.0\n2,1.5\n");
+    let places = |file: &str, condition: &str| {
+        let path = scratch.arg(&format!("f.{file}"));
+        let sql = format!("SELECT i FROM read_{file}('{path}') WHERE {condition} ORDER BY i");
+        let found = rows(&corpus, &sql);
+        found.iter().filter_map(|row| row["i"].as_i64()).collect::<Vec<_>>()
+    };
+    for (condition, expected) in [
+        ("x = 0", vec![0, 1]),
+        ("x IN (SELECT DISTINCT y.x FROM FILE y WHERE y.i = 1)", vec![0, 1]),
+        ("x > 1", vec![2, 3, 4, 5]),
+        ("x IN (SELECT max(y.x) FROM FILE y)", vec![3, 4]),
+        ("x > 2.5", vec![3, 4]),
+    ] {
+        let call = format!("read_parquet('{}')", scratch.arg("f.parquet"));
+        assert_eq!(places("parquet", &condition.replace("FILE", &call)), expected, "{condition}");
+    }
+    assert_eq!(places("csv", "x = 0"), [0, 1]);
+    let call = format!("read_parquet('{}')", scratch.arg("f.parquet"));
+    let grouped = format!("SELECT count(*) AS n FROM {call} GROUP BY x ORDER BY x");
+    let counts: Vec<_> = rows(&corpus, &grouped).iter().map(|row| row["n"].clone()).collect();
+    assert_eq!(counts, [json!(2), json!(1), json!(1), json!(2)]);
+});
+
 corpusdb_test!(row_groups_that_a_condition_excludes_are_not_read, |scratch, corpus| {
     let numbers: Vec<i32> = (0..4000).collect();
     let moments: Vec<i64> = (0..4000).map(|n| 1_700_000_000_000_000 + n * 1_000_000).collect();

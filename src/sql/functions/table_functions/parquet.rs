@@ -305,7 +305,9 @@ impl PruningStatistics for GroupBounds<'_> {
         if let Some(value) = self.partition(column) {
             return Some(value);
         }
-        let converter = self.converter(column)?;
+        // The greatest float of a file leaves NaN out, which is above all numbers.
+        let converter =
+            self.converter(column).filter(|it| !it.arrow_field().data_type().is_floating())?;
         let greatest = converter.row_group_maxes(self.groups).ok()?;
         self.bounds(column, converter.arrow_field(), greatest)
     }

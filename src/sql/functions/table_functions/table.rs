@@ -10,6 +10,7 @@ use crate::sql::documents::scan::{BatchSink, PartitionProducer};
 use crate::sql::documents::table::PARTITIONS;
 use crate::sql::engine::limits::BatchLimits;
 use crate::sql::error::SqlError;
+use crate::sql::rules::exact::canonical_batch;
 use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
 use async_trait::async_trait;
@@ -278,7 +279,7 @@ fn dealt<T>(of: impl Iterator<Item = (T, u64)>, parts: usize) -> Vec<Vec<T>> {
     runs
 }
 
-/// A sink that takes no more rows than the limit.
+/// A sink that takes no more rows than the limit, and of floats one zero and one NaN.
 fn limited(
     limit: Option<usize>,
     sink: &mut BatchSink<'_>,
@@ -287,6 +288,8 @@ fn limited(
     move |batch: RecordBatch| {
         let batch = if batch.num_rows() > left { batch.slice(0, left) } else { batch };
         left -= batch.num_rows();
+        // Values of the same type make a batch of the same schema.
+        let batch = canonical_batch(batch.clone()).unwrap_or(batch);
         match left {
             0 => {
                 let _ = sink(batch);

@@ -4,7 +4,7 @@
 //! of its operators, so that constants are computed by them too. Numbers without a sign, such as ids, are subtracted as
 //! signed ones, and divided by a literal as whole numbers: the engine made decimals of both sides.
 
-use super::kind;
+use super::{kind, replace};
 use arrow::array::{ArrayRef, Datum, PrimitiveArray};
 use arrow::compute::kernels::{arity, numeric};
 use arrow::datatypes::{ArrowPrimitiveType, DataType};
@@ -32,7 +32,25 @@ pub(super) const fn may_wrap(op: Operator) -> bool {
             | Operator::Modulo
             | Operator::BitwiseShiftLeft
             | Operator::BitwiseShiftRight
+            | Operator::BitwiseAnd
+            | Operator::BitwiseOr
+            | Operator::BitwiseXor
     )
+}
+
+/// Takes numbers without a sign beside some with a sign for such with one: the engine makes decimals of both. Says
+/// whether there were any.
+pub(super) fn signed(sides: &mut [&mut Expr], schema: &DFSchema) -> bool {
+    let kinds: Vec<Option<DataType>> = sides.iter().map(|side| kind(side, schema)).collect();
+    let signs = kinds.iter().flatten().any(DataType::is_signed_integer);
+    let mut changed = false;
+    for (side, kind) in sides.iter_mut().zip(kinds) {
+        if signs && kind == Some(DataType::UInt64) {
+            replace(side, |whole| cast(whole, DataType::Int64));
+            changed = true;
+        }
+    }
+    changed
 }
 
 /// The operation as a function that checks, where it is one of whole numbers.
@@ -49,11 +67,18 @@ pub(super) fn checked(binary: BinaryExpr, schema: &DFSchema) -> Result<Transform
             }
             _ => None,
         };
-        if let Some(by) = unsigned {
-            *right = lit(by);
+        let mut changed = unsigned.is_some();
+        match unsigned {
+            Some(by) => *right = lit(by),
+            None => changed = signed(&mut [&mut *left, &mut *right], schema),
         }
         let divided = Expr::BinaryExpr(BinaryExpr { left, op, right });
-        return Ok(Transformed::new_transformed(divided, unsigned.is_some()));
+        return Ok(Transformed::new_transformed(divided, changed));
+    }
+    if matches!(op, Operator::BitwiseAnd | Operator::BitwiseOr | Operator::BitwiseXor) {
+        let changed = signed(&mut [&mut *left, &mut *right], schema);
+        let combined = Expr::BinaryExpr(BinaryExpr { left, op, right });
+        return Ok(Transformed::new_transformed(combined, changed));
     }
     // A day and a number of days: the engine makes an interval of the number, which wraps.
     let is_day = |kind: &DataType| *kind == DataType::Date32;
@@ -88,14 +113,16 @@ pub(super) fn checked(binary: BinaryExpr, schema: &DFSchema) -> Result<Transform
 
 /// The negation as a function that checks, where it is one of whole numbers.
 pub(super) fn negated(inner: Box<Expr>, schema: &DFSchema) -> Result<Transformed<Expr>> {
-    Ok(match kind(&inner, schema).filter(DataType::is_signed_integer) {
-        Some(kind) => {
-            let mut operands = Vec::new();
-            let inner = operand(*inner, &kind, &mut operands);
-            Transformed::yes(Checked::call(Node::Negative(inner), kind, operands))
+    let (inner, kind) = match kind(&inner, schema) {
+        Some(kind) if kind.is_signed_integer() => (*inner, kind),
+        Some(kind) if kind.is_unsigned_integer() => {
+            (cast(*inner, DataType::Int64), DataType::Int64)
         }
-        None => Transformed::no(Expr::Negative(inner)),
-    })
+        _ => return Ok(Transformed::no(Expr::Negative(inner))),
+    };
+    let mut operands = Vec::new();
+    let inner = operand(inner, &kind, &mut operands);
+    Ok(Transformed::yes(Checked::call(Node::Negative(inner), kind, operands)))
 }
 
 /// The type of checked arithmetic, without a look at its operands.

@@ -1,24 +1,49 @@
 //! Gives what is computed of floats one zero and one NaN, before anything compares, sorts or groups it.
 //!
 //! The engine compares, sorts and groups floats by their bits: -0.0 is below 0.0, and the NaN of a processor, whose sign
-//! is set, below all numbers. SQL knows neither. Documents hold none of them, so that columns need no look.
+//! is set, below all numbers. SQL knows neither. Documents hold none of them, and files lose them as they are read, so that
+//! columns need no look.
 
 use super::kind;
 use arrow::array::{Array, ArrayRef, AsArray, Float32Array, Float64Array};
 use arrow::compute::kernels::arity::unary;
 use arrow::datatypes::{DataType, Float32Type, Float64Type};
+use arrow::error::ArrowError;
+use arrow::record_batch::RecordBatch;
 use datafusion::common::{DFSchema, Result, ScalarValue, exec_err};
 use datafusion::logical_expr::binary::BinaryTypeCoercer;
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{
-    ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+    ColumnarValue, Expr, Operator, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+    Volatility,
 };
 use std::sync::Arc;
 
 /// Functions whose results may be -0.0 or NaN.
-const FUNCTIONS: [&str; 22] = [
-    "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "ceil", "cos", "floor", "ln",
-    "log", "log10", "log2", "nanvl", "power", "round", "sin", "sqrt", "tan", "tanh", "trunc",
+const FUNCTIONS: [&str; 23] = [
+    "acos",
+    "acosh",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "ceil",
+    "cos",
+    "floor",
+    "json_get_float",
+    "ln",
+    "log",
+    "log10",
+    "log2",
+    "nanvl",
+    "power",
+    "round",
+    "sin",
+    "sqrt",
+    "tan",
+    "tanh",
+    "trunc",
 ];
 
 /// The expression with one zero and one NaN, where it computes floats. Within arithmetic the outermost one is enough.
@@ -43,7 +68,10 @@ pub(super) fn canonical(part: Expr, schema: &DFSchema) -> Expr {
     let part = match part {
         Expr::BinaryExpr(mut binary) => {
             strip(&mut binary.left);
-            strip(&mut binary.right);
+            // What is divided by a zero has its sign.
+            if binary.op != Operator::Divide {
+                strip(&mut binary.right);
+            }
             Expr::BinaryExpr(binary)
         }
         Expr::Negative(mut inner) => {
@@ -100,7 +128,12 @@ impl ScalarUDFImpl for Canonical {
     }
 
     fn schema_name(&self, args: &[Expr]) -> Result<String> {
-        Ok(args.first().map(|arg| arg.schema_name().to_string()).unwrap_or_default())
+        // A cast has the name of its operand, which may be beside it.
+        Ok(match args.first() {
+            Some(cast @ (Expr::Cast(_) | Expr::TryCast(_))) => cast.to_string(),
+            Some(arg) => arg.schema_name().to_string(),
+            None => String::new(),
+        })
     }
 
     fn signature(&self) -> &Signature {
@@ -125,6 +158,17 @@ impl ScalarUDFImpl for Canonical {
             _ => return exec_err!("one operand is wanted"),
         })
     }
+}
+
+/// The batch with one zero and one NaN in its columns of floats.
+pub(in crate::sql) fn canonical_batch(
+    batch: RecordBatch,
+) -> std::result::Result<RecordBatch, ArrowError> {
+    let schema = batch.schema();
+    if !schema.fields().iter().any(|field| field.data_type().is_floating()) {
+        return Ok(batch);
+    }
+    RecordBatch::try_new(schema, batch.columns().iter().map(one_zero).collect())
 }
 
 fn one_zero(floats: &ArrayRef) -> ArrayRef {

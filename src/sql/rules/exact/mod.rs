@@ -28,9 +28,13 @@ use datafusion::logical_expr::expr_rewriter::FunctionRewrite;
 use datafusion::logical_expr::{Expr, ExprSchemable};
 use std::sync::Arc;
 
+pub(in crate::sql) use floats::canonical_batch;
 pub(in crate::sql) use intervals::IntervalsHaveLengths;
 pub(in crate::sql) use moments::TimestampsAreMicroseconds;
 pub(in crate::sql) use series::register_series;
+
+/// Functions whose value is one of their arguments.
+const CHOOSING: [&str; 6] = ["coalesce", "greatest", "least", "nullif", "nvl", "nvl2"];
 
 /// Registers the rule, and the functions in the place of the engine's.
 pub(in crate::sql) fn register(registry: &mut dyn FunctionRegistry) -> Result<()> {
@@ -87,18 +91,26 @@ fn exact(part: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             Ok(Transformed::new_transformed(Expr::InList(list), changed))
         }
         Expr::Case(mut case) => {
+            let mut values: Vec<&mut Expr> =
+                case.when_then_expr.iter_mut().map(|(_, then)| &mut **then).collect();
+            values.extend(case.else_expr.as_deref_mut());
+            let changed = arithmetic::signed(&mut values, schema);
             let Some(of) = case.expr.as_deref_mut() else {
-                return Ok(Transformed::no(Expr::Case(case)));
+                return Ok(Transformed::new_transformed(Expr::Case(case), changed));
             };
             let mut sides = vec![of];
             sides.extend(case.when_then_expr.iter_mut().map(|(when, _)| &mut **when));
-            let changed = compared(&mut sides, schema)?;
+            let changed = compared(&mut sides, schema)? || changed;
             Ok(Transformed::new_transformed(Expr::Case(case), changed))
         }
         Expr::Like(like) => patterns::with_backslash(like, schema),
         Expr::SimilarTo(_) => patterns::no_similar_to(),
         Expr::Cast(_) | Expr::TryCast(_) => Ok(canonical(moments::cast(part, schema)?, schema)),
-        Expr::ScalarFunction(call) => {
+        Expr::ScalarFunction(mut call) => {
+            if CHOOSING.contains(&call.name()) {
+                let mut values: Vec<&mut Expr> = call.args.iter_mut().collect();
+                arithmetic::signed(&mut values, schema);
+            }
             intervals::check_call(call.name(), &call.args, schema)?;
             Ok(canonical(moments::called(call, schema)?, schema))
         }

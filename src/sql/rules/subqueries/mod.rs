@@ -7,9 +7,11 @@
 //! compute where it stands.
 
 mod correlated;
+mod inputs;
 mod places;
 mod quantified;
 mod rows;
+mod unnested;
 
 use correlated::{is_correlated, scalar, subquery};
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
@@ -29,8 +31,9 @@ use datafusion::logical_expr::{
 use datafusion::optimizer::AnalyzerRule;
 use quantified::Quantified;
 use rows::{Existence, Single, SubqueryRows};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
+use unnested::ComputedSubquery;
 
 #[derive(Debug)]
 pub(in crate::sql) struct SubqueriesKeepNulls;
@@ -87,9 +90,16 @@ fn rewritten(node: LogicalPlan, made: &Cell<usize>) -> Result<Transformed<Logica
         }
     }
     let node = places::above_join(node)?;
+    let columns = node.schema().columns();
+    let (node, completed) = inputs::completed(node, made)?;
     // The engine makes joins of IN and EXISTS where a condition keeps rows, and nowhere else.
     let keeps_rows = matches!(node, LogicalPlan::Filter(_) | LogicalPlan::Join(_));
-    let outer = Outer { schema: merge_schema(&node.inputs()), keeps_rows, made };
+    let input = match node.inputs().as_slice() {
+        [input] => Some((*input).clone()),
+        _ => None,
+    };
+    let schema = merge_schema(&node.inputs());
+    let outer = Outer { schema, keeps_rows, input, made, joins: RefCell::default() };
     let names = NamePreserver::new(&node);
     let node = node
         .map_expressions(|expression| {
@@ -100,10 +110,15 @@ fn rewritten(node: LogicalPlan, made: &Cell<usize>) -> Result<Transformed<Logica
             };
             Ok(Transformed::yes(name.restore(right)))
         })?
-        .data
-        .recompute_schema()?;
+        .data;
+    let node = outer.joined(node)?.recompute_schema()?;
     let node = places::beneath(node, made)?;
-    places::above_aggregate(node).map(Transformed::yes)
+    let node = places::above_aggregate(node)?;
+    if !completed || node.schema().fields().len() == columns.len() {
+        return Ok(Transformed::yes(node));
+    }
+    let columns = columns.into_iter().map(Expr::Column).collect::<Vec<_>>();
+    LogicalPlanBuilder::from(node).project(columns)?.build().map(Transformed::yes)
 }
 
 /// A node whose expressions ask subqueries.
@@ -111,6 +126,10 @@ struct Outer<'a> {
     /// What its expressions may name.
     schema: DFSchema,
     keeps_rows: bool,
+    /// Its input, if it has one alone.
+    input: Option<LogicalPlan>,
+    /// What its input is joined with.
+    joins: RefCell<Vec<ComputedSubquery>>,
     /// How many names this pass made up.
     made: &'a Cell<usize>,
 }
@@ -193,9 +212,9 @@ impl Outer<'_> {
         match rows::of(plan)? {
             SubqueryRows::None => Ok(lit(all)),
             SubqueryRows::One { plan, conditions } => {
-                let right = Box::new(value_of_one(plan)?);
+                let right = Box::new(self.value_of_one(plan)?);
                 let compared = Expr::BinaryExpr(BinaryExpr::new(Box::new(left), op, right));
-                guarded(conditions, compared, lit(all))
+                self.guarded(conditions, compared, lit(all))
             }
             SubqueryRows::Many(plan) => {
                 Quantified { outer: self, left, op, all }.over(plan, unknown)
@@ -208,15 +227,14 @@ impl Outer<'_> {
         match rows::existence(Arc::unwrap_or_clone(subquery.subquery))? {
             Existence::Always => Ok(lit(true)),
             Existence::Never => Ok(lit(false)),
-            Existence::Where(conditions) => guarded(conditions, lit(true), lit(false)),
+            Existence::Where(conditions) => self.guarded(conditions, lit(true), lit(false)),
             Existence::Of(plan) => self.some(plan),
             Existence::After(plan, skipped) if !is_correlated(&plan) => {
                 self.some(LogicalPlanBuilder::from(plan).limit(skipped, None)?.build()?)
             }
             Existence::After(plan, skipped) => {
-                correlated::check(&plan, false)?;
                 let skipped = i64::try_from(skipped).unwrap_or(i64::MAX);
-                Ok(counted(plan)?.gt(lit(skipped)))
+                Ok(self.counted(plan)?.gt(lit(skipped)))
             }
         }
     }
@@ -225,13 +243,17 @@ impl Outer<'_> {
     fn some(&self, plan: LogicalPlan) -> Result<Expr> {
         if !is_correlated(&plan) {
             let first = LogicalPlanBuilder::from(plan).limit(0, Some(1))?.build()?;
-            return Ok(one_of(first)?.is_not_null());
+            return Ok(scalar(aggregated(first, max(lit(1_i64)))?).is_not_null());
         }
-        correlated::check(&plan, false)?;
-        if self.keeps_rows {
-            return Ok(Expr::Exists(Exists { subquery: subquery(plan), negated: false }));
+        let asked = match self.keeps_rows {
+            true => correlated::check(&plan, false),
+            false => correlated::check(&aggregated(plan.clone(), max(lit(1_i64)))?, true),
+        };
+        match (asked, self.keeps_rows) {
+            (Ok(()), true) => Ok(Expr::Exists(Exists { subquery: subquery(plan), negated: false })),
+            (Ok(()), false) => Ok(scalar(aggregated(plan, max(lit(1_i64)))?).is_not_null()),
+            (Err(why), _) => Ok(self.computed(plan, true, why)?.is_not_null()),
         }
-        Ok(one_of(plan)?.is_not_null())
     }
 
     /// The value of a subquery, which is null where it has no row: the engine takes a column that is never null for a
@@ -244,15 +266,91 @@ impl Outer<'_> {
         let nullable = field.is_nullable();
         match rows::single(&plan)? {
             Some(Single::Never) => Ok(none),
-            Some(Single::Where(plan, conditions)) => guarded(conditions, value_of_one(plan)?, none),
-            None => {
-                correlated::check(&plan, true)?;
-                let value = scalar(plan.clone());
-                Ok(match nullable {
-                    true => value,
-                    false => case(vec![(self.some(plan)?, value)], none),
-                })
+            Some(Single::Where(plan, conditions)) => {
+                self.guarded(conditions, self.value_of_one(plan)?, none)
             }
+            None => match correlated::check(&plan, true) {
+                Err(why) => self.computed(plan, false, why),
+                Ok(()) if nullable => Ok(scalar(plan)),
+                Ok(()) => Ok(case(vec![(self.some(plan.clone())?, scalar(plan))], none)),
+            },
+        }
+    }
+
+    /// The value of a plan of one row, or of one at most.
+    fn one_value(&self, plan: LogicalPlan) -> Result<Expr> {
+        match correlated::check(&plan, true) {
+            Ok(()) => Ok(scalar(plan)),
+            Err(why) => self.computed(plan, false, why),
+        }
+    }
+
+    /// The value of a plan that has one row. One without a column is a value for rows outside that have no row within,
+    /// where the engine would have null.
+    fn value_of_one(&self, plan: LogicalPlan) -> Result<Expr> {
+        if let LogicalPlan::Projection(projection) = &plan
+            && let [value] = projection.expr.as_slice()
+            && !value.any_column_refs()
+            && !value.contains_outer()
+            && !asks_within(value)
+        {
+            return Ok(value.clone().unalias());
+        }
+        self.one_value(plan)
+    }
+
+    /// `inside` where every condition, a plan of one value, is true; else `outside`.
+    fn guarded(&self, conditions: Vec<LogicalPlan>, inside: Expr, outside: Expr) -> Result<Expr> {
+        let mut all = None;
+        for condition in conditions {
+            let holds = self.one_value(condition)?.is_true();
+            all = Some(match all {
+                None => holds,
+                Some(before) => Expr::and(before, holds),
+            });
+        }
+        Ok(match all {
+            None => inside,
+            Some(all) => case(vec![(all, inside)], outside),
+        })
+    }
+
+    /// How many rows `plan` has.
+    fn counted(&self, plan: LogicalPlan) -> Result<Expr> {
+        let star = vec![Expr::Literal(COUNT_STAR_EXPANSION, None)];
+        let count = AggregateFunction::new_udf(count_udaf(), star, false, None, vec![], None);
+        self.one_value(aggregated(plan, Expr::AggregateFunction(count))?)
+    }
+
+    /// What the engine cannot join, as a column of a join beneath the node; `why` where that is not possible either.
+    fn computed(&self, plan: LogicalPlan, exists: bool, why: DataFusionError) -> Result<Expr> {
+        let single = exists || plan.max_rows().is_some_and(|most| most <= 1);
+        let Some(input) = self.input.as_ref().filter(|_| single) else { return Err(why) };
+        let Ok(computed) = ComputedSubquery::new(plan, input, exists, self.made) else {
+            return Err(why);
+        };
+        let column = Expr::Column(computed.column.clone());
+        self.joins.borrow_mut().push(computed);
+        Ok(column)
+    }
+
+    /// The node over its input, joined with what was computed, and with the columns that it had.
+    fn joined(&self, node: LogicalPlan) -> Result<LogicalPlan> {
+        let (joins, Some(input)) = (self.joins.take(), &self.input) else { return Ok(node) };
+        if joins.is_empty() {
+            return Ok(node);
+        }
+        let columns: Vec<Expr> = node.schema().columns().into_iter().map(Expr::Column).collect();
+        let mut input = places::as_single(input.clone())?;
+        for join in joins {
+            input = join.beside(input)?;
+        }
+        let shows =
+            matches!(node, LogicalPlan::Filter(_) | LogicalPlan::Sort(_) | LogicalPlan::Window(_));
+        let node = places::over(node, input)?;
+        match shows {
+            true => LogicalPlanBuilder::from(node).project(columns)?.build(),
+            false => Ok(node),
         }
     }
 
@@ -278,58 +376,14 @@ fn next(made: &Cell<usize>) -> usize {
     made.get()
 }
 
-/// `inside` where every condition, a plan of one value, is true; else `outside`.
-fn guarded(conditions: Vec<LogicalPlan>, inside: Expr, outside: Expr) -> Result<Expr> {
-    let mut all = None;
-    for condition in conditions {
-        correlated::check(&condition, true)?;
-        let holds = scalar(condition).is_true();
-        all = Some(match all {
-            None => holds,
-            Some(before) => Expr::and(before, holds),
-        });
-    }
-    Ok(match all {
-        None => inside,
-        Some(all) => case(vec![(all, inside)], outside),
-    })
-}
-
 fn case(branches: Vec<(Expr, Expr)>, otherwise: Expr) -> Expr {
     let branches = branches.into_iter().map(|(when, then)| (Box::new(when), Box::new(then)));
     Expr::Case(Case::new(None, branches.collect(), Some(Box::new(otherwise))))
 }
 
-/// The value of a plan that has one row. One without a column is a value for rows outside that have no row within, where
-/// the engine would have null.
-fn value_of_one(plan: LogicalPlan) -> Result<Expr> {
-    if let LogicalPlan::Projection(projection) = &plan
-        && let [value] = projection.expr.as_slice()
-        && !value.any_column_refs()
-        && !value.contains_outer()
-        && !asks_within(value)
-    {
-        return Ok(value.clone().unalias());
-    }
-    correlated::check(&plan, true)?;
-    Ok(scalar(plan))
-}
-
-/// How many rows `plan` has.
-fn counted(plan: LogicalPlan) -> Result<Expr> {
-    let star = vec![Expr::Literal(COUNT_STAR_EXPANSION, None)];
-    let count = AggregateFunction::new_udf(count_udaf(), star, false, None, vec![], None);
-    aggregated(plan, Expr::AggregateFunction(count))
-}
-
-/// One, or null where `plan` has no row.
-fn one_of(plan: LogicalPlan) -> Result<Expr> {
-    aggregated(plan, max(lit(1_i64)))
-}
-
-fn aggregated(plan: LogicalPlan, by: Expr) -> Result<Expr> {
+fn aggregated(plan: LogicalPlan, by: Expr) -> Result<LogicalPlan> {
     let none: Vec<Expr> = Vec::new();
-    Ok(scalar(LogicalPlanBuilder::from(plan).aggregate(none, [by])?.build()?))
+    LogicalPlanBuilder::from(plan).aggregate(none, [by])?.build()
 }
 
 fn refused(why: &str) -> DataFusionError {

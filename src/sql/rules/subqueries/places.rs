@@ -9,7 +9,8 @@ use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::{conjunction, split_conjunction, split_conjunction_owned};
 use datafusion::logical_expr::{
-    Expr, Filter, Join, JoinType, LogicalPlan, LogicalPlanBuilder, Projection, SubqueryAlias,
+    Distinct, DistinctOn, Expr, Filter, Join, JoinType, LogicalPlan, LogicalPlanBuilder,
+    Projection, SubqueryAlias,
 };
 use std::cell::Cell;
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use std::sync::Arc;
 /// Computes what groups, windows and orders ask in a projection beneath them.
 pub(super) fn beneath(node: LogicalPlan, made: &Cell<usize>) -> Result<LogicalPlan> {
     let drops = match &node {
-        LogicalPlan::Aggregate(_) => true,
+        LogicalPlan::Aggregate(_) | LogicalPlan::Distinct(Distinct::On(_)) => true,
         LogicalPlan::Sort(_) | LogicalPlan::Window(_) => false,
         _ => return Ok(node),
     };
@@ -46,12 +47,23 @@ pub(super) fn beneath(node: LogicalPlan, made: &Cell<usize>) -> Result<LogicalPl
     }
     let below = input.schema().columns().into_iter().map(Expr::Column).chain(values);
     let below = LogicalPlanBuilder::from(input).project(below.collect::<Vec<_>>())?.build()?;
-    let node = node.with_new_exprs(node.expressions(), vec![below])?;
+    let node = over(node, below)?;
     match drops {
         true => Ok(node),
         false => LogicalPlanBuilder::from(node)
             .project(columns.into_iter().map(Expr::Column).collect::<Vec<_>>())?
             .build(),
+    }
+}
+
+/// The node over another input.
+pub(super) fn over(node: LogicalPlan, input: LogicalPlan) -> Result<LogicalPlan> {
+    match node {
+        LogicalPlan::Distinct(Distinct::On(first)) => {
+            let first = DistinctOn { input: Arc::new(input), ..first };
+            Ok(LogicalPlan::Distinct(Distinct::On(first)))
+        }
+        node => node.with_new_exprs(node.expressions(), vec![input]),
     }
 }
 
@@ -77,11 +89,19 @@ pub(super) fn above_join(node: LogicalPlan) -> Result<LogicalPlan> {
 pub(super) fn above_aggregate(node: LogicalPlan) -> Result<LogicalPlan> {
     let LogicalPlan::Filter(filter) = node else { return Ok(node) };
     let conditions = split_conjunction(&filter.predicate);
-    if !aggregates_all(&filter.input) || conditions.iter().all(|part| part.any_column_refs()) {
+    if conditions.iter().all(|part| part.any_column_refs()) {
         return Ok(LogicalPlan::Filter(filter));
     }
-    let input = LogicalPlanBuilder::from(filter.input).limit(0, Some(1))?.build()?;
+    let input = as_single(Arc::unwrap_or_clone(filter.input))?;
     Ok(LogicalPlan::Filter(Filter::try_new(filter.predicate, Arc::new(input))?))
+}
+
+/// An aggregate of all rows with a LIMIT, which no condition passes.
+pub(super) fn as_single(plan: LogicalPlan) -> Result<LogicalPlan> {
+    match aggregates_all(&plan) {
+        true => LogicalPlanBuilder::from(plan).limit(0, Some(1))?.build(),
+        false => Ok(plan),
+    }
 }
 
 fn aggregates_all(plan: &LogicalPlan) -> bool {

@@ -11,8 +11,9 @@ use datafusion::common::{Column, ExprSchema, Result, ScalarValue};
 use datafusion::functions_aggregate::expr_fn::{max, min};
 use datafusion::logical_expr::expr::InSubquery;
 use datafusion::logical_expr::{
-    BinaryExpr, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator, lit,
+    BinaryExpr, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator, Projection, lit,
 };
+use std::sync::Arc;
 
 pub(super) struct Quantified<'a> {
     pub(super) outer: &'a Outer<'a>,
@@ -26,7 +27,8 @@ impl Quantified<'_> {
     pub(super) fn over(self, plan: LogicalPlan, unknown: Option<bool>) -> Result<Expr> {
         let field = plan.schema().field(0);
         let null_right = field.is_nullable();
-        let null_left = self.left.nullable(&self.outer.schema)?;
+        // What a join beneath the node computes may be null.
+        let null_left = self.left.nullable(&self.outer.schema).unwrap_or(true);
         if self.outer.keeps_rows && unknown == Some(false) {
             let is_in = !self.all && self.op == Operator::Eq;
             // With a null on neither side, NOT IN has no third truth.
@@ -36,8 +38,7 @@ impl Quantified<'_> {
                 && !null_left
                 && !null_right
                 && !is_correlated(&plan);
-            if is_in || is_not_in {
-                correlated::check(&plan, false)?;
+            if (is_in || is_not_in) && correlated::check(&plan, false).is_ok() {
                 return Ok(Expr::InSubquery(InSubquery {
                     expr: Box::new(self.left),
                     subquery: subquery(plan),
@@ -88,6 +89,7 @@ impl Quantified<'_> {
         }
         let beyond = self.left.exists(|part| {
             Ok(match part {
+                Expr::Column(column) => !self.outer.schema.has_column(column),
                 Expr::OuterReferenceColumn(..) => true,
                 Expr::ScalarSubquery(inner) => !inner.outer_ref_columns.is_empty(),
                 Expr::Exists(inner) => !inner.subquery.outer_ref_columns.is_empty(),
@@ -107,6 +109,15 @@ impl Quantified<'_> {
     /// out of one.
     fn under_a_name(&self, plan: LogicalPlan) -> Result<LogicalPlan> {
         let name = format!("__value_{}", next(self.outer.made));
+        if let LogicalPlan::Projection(Projection { expr, input, .. }) = &plan
+            && let [value] = expr.as_slice()
+        {
+            let value = value.clone().unalias().alias(name);
+            return Ok(LogicalPlan::Projection(Projection::try_new(
+                vec![value],
+                Arc::clone(input),
+            )?));
+        }
         let column = Expr::Column(Column::from(plan.schema().qualified_field(0)));
         LogicalPlanBuilder::from(plan).project([column.alias(name)])?.build()
     }
@@ -130,8 +141,7 @@ impl Quantified<'_> {
     }
 
     fn extreme(&self, plan: &LogicalPlan, of: Expr) -> Result<Expr> {
-        correlated::check(plan, false)?;
-        aggregated(plan.clone(), of)
+        self.outer.one_value(aggregated(plan.clone(), of)?)
     }
 
     /// Whether x op y is null for some row; none where it never is.

@@ -170,7 +170,7 @@ fn taken(limit: &Limit) -> Result<Taken> {
 }
 
 /// The rows that are skipped and the most that are given, where they are literals.
-fn limit_of(limit: &Limit) -> Result<(Option<usize>, Option<Option<usize>>)> {
+pub(super) fn limit_of(limit: &Limit) -> Result<(Option<usize>, Option<Option<usize>>)> {
     let skip = match limit.get_skip_type()? {
         SkipType::Literal(skip) => Some(skip),
         SkipType::UnsupportedExpr => None,

@@ -1,0 +1,119 @@
+//! Keeps sorts that the engine would drop, since it knows more of the rows of joins and groups than is true.
+//!
+//! It takes a column that is constant on the side of an outer join that may be null for constant behind the join, and
+//! appends the order of one side of a join to that of the other, though rows of one side come again for each row of the
+//! other (apache/datafusion#25052). Which columns tell groups apart it counts wrongly once a projection stands above
+//! them. Behind such joins and groups this rule puts a node that knows less of the same rows.
+
+use crate::sql::engine::pass_through::{BatchHook, BatchPoll, PassThroughExec};
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{Constraints, JoinType};
+use datafusion::error::Result;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::EquivalenceProperties;
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
+use datafusion::physical_plan::joins::{HashJoinExec, NestedLoopJoinExec};
+use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, PlanProperties};
+use futures::StreamExt;
+use std::sync::Arc;
+use std::task::Context;
+
+/// It stands before the rule that puts sorts where they are needed.
+#[derive(Debug)]
+pub(in crate::sql) struct SortsStay;
+
+impl PhysicalOptimizerRule for SortsStay {
+    fn optimize(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        _: &ConfigOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        plan.transform_up(|node| {
+            Ok(match unproven(&node) {
+                Some(part) => Transformed::yes(Arc::new(PassThroughExec::new(node, part))),
+                None => Transformed::no(node),
+            })
+        })
+        .map(|plan| plan.data)
+    }
+
+    fn name(&self) -> &str {
+        "sorts_stay"
+    }
+
+    fn schema_check(&self) -> bool {
+        true
+    }
+}
+
+/// What the engine knows of rows, and is not true of some.
+#[derive(Clone, Copy)]
+enum Unproven {
+    /// Their order, equal columns and constants.
+    All,
+    /// Which columns tell them apart.
+    Keys,
+}
+
+fn unproven(node: &Arc<dyn ExecutionPlan>) -> Option<Unproven> {
+    if let Some(groups) = node.downcast_ref::<AggregateExec>() {
+        let last = !matches!(groups.mode(), AggregateMode::Partial);
+        return (last && !groups.group_expr().is_empty()).then_some(Unproven::Keys);
+    }
+    let (left, right, kind, appends) = if let Some(join) = node.downcast_ref::<HashJoinExec>() {
+        let appends = matches!(join.join_type(), JoinType::Inner | JoinType::Right);
+        (join.left(), join.right(), join.join_type(), appends)
+    } else {
+        let join = node.downcast_ref::<NestedLoopJoinExec>()?;
+        (join.left(), join.right(), join.join_type(), false)
+    };
+    let knows = |side: &Arc<dyn ExecutionPlan>| {
+        side.equivalence_properties().eq_group().iter().next().is_some()
+    };
+    let orders = |side: &Arc<dyn ExecutionPlan>| {
+        side.equivalence_properties().oeq_class().iter().next().is_some()
+    };
+    let constants = match kind {
+        JoinType::Left => knows(right),
+        JoinType::Right => knows(left),
+        JoinType::Full => knows(left) || knows(right),
+        _ => false,
+    };
+    (constants || (appends && orders(left))).then_some(Unproven::All)
+}
+
+impl BatchHook for Unproven {
+    const NAME: &'static str = "Unproven";
+
+    fn detail(&self) -> String {
+        match self {
+            Self::All => "rows in no known order".to_owned(),
+            Self::Keys => "rows without known keys".to_owned(),
+        }
+    }
+
+    fn properties(&self, input: &Arc<dyn ExecutionPlan>) -> Arc<PlanProperties> {
+        let known = input.properties().as_ref().clone();
+        let proven = match self {
+            Self::All => EquivalenceProperties::new(input.schema()),
+            Self::Keys => {
+                input.equivalence_properties().clone().with_constraints(Constraints::default())
+            }
+        };
+        Arc::new(known.with_eq_properties(proven))
+    }
+
+    fn shows_order(&self) -> bool {
+        matches!(self, Self::Keys)
+    }
+
+    fn over(
+        &self,
+        mut input: SendableRecordBatchStream,
+        _: &TaskContext,
+    ) -> impl FnMut(&mut Context<'_>) -> BatchPoll + Send + 'static {
+        move |context| input.poll_next_unpin(context)
+    }
+}
