@@ -185,8 +185,11 @@ impl Handle {
     ) -> PyResult<u64> {
         let corpus = self.corpus(py)?;
         let parameters = parameters(values.as_ref())?;
-        let filter = DocumentFilter { condition, snapshot, parameters, source: None };
-        run_detached(py, None, move |_| corpus.count(filter))
+        let filter =
+            DocumentFilter { condition, snapshot, parameters, ..DocumentFilter::default() };
+        run_detached(py, None, move |context| {
+            corpus.count(filter.with_interrupt(context.interrupt()))
+        })
     }
 
     /// The number of the last commit, of stored documents, and of kept ones.

@@ -9,6 +9,7 @@ use corpusdb::cli::rows::{RejectSelectionArgs, RemovalArgs, options_of};
 use corpusdb::curate::{PurgeReport, PurgeSelection, RejectSelection, RemovalRequest};
 use corpusdb::inspect::Selection;
 use corpusdb::roaring::RoaringTreemap;
+use corpusdb::sql::DocumentFilter;
 use corpusdb::store::CheckDepth;
 use pyo3::prelude::*;
 use serde::Serialize;
@@ -41,7 +42,9 @@ fn select(
         return Ok((documents.into_iter().collect(), None));
     };
     let corpus = handle.corpus(py)?;
-    let selection = run_detached(py, None, move |_| corpus.selection(&condition))?;
+    let selection = run_detached(py, None, move |context| {
+        corpus.selection(DocumentFilter::from(condition).with_interrupt(context.interrupt()))
+    })?;
     Ok((selection.documents.clone(), Some(selection)))
 }
 

@@ -24,9 +24,9 @@ pub(crate) fn select<'py>(
 ) -> PyResult<Bound<'py, PyArray1<u64>>> {
     let corpus = handle.corpus(py)?;
     let parameters = parameters(values.as_ref())?;
-    let filter = DocumentFilter { condition, snapshot, parameters, source: None };
-    let found = run_detached(py, None, move |_| {
-        let selected = corpus.select(filter)?;
+    let filter = DocumentFilter { condition, snapshot, parameters, ..DocumentFilter::default() };
+    let found = run_detached(py, None, move |context| {
+        let selected = corpus.select(filter.with_interrupt(context.interrupt()))?;
         Ok(selected.iter().collect::<Vec<u64>>())
     })?;
     Ok(found.into_pyarray(py))
@@ -46,9 +46,9 @@ pub(crate) fn sample(
 ) -> PyResult<Vec<u64>> {
     let corpus = handle.corpus(py)?;
     let parameters = parameters(values.as_ref())?;
-    let filter = DocumentFilter { condition, snapshot, parameters, source: None };
-    run_detached(py, None, move |_| {
-        let drawn = corpus.sample(filter, count, seed)?;
+    let filter = DocumentFilter { condition, snapshot, parameters, ..DocumentFilter::default() };
+    run_detached(py, None, move |context| {
+        let drawn = corpus.sample(filter.with_interrupt(context.interrupt()), count, seed)?;
         Ok(drawn.into_iter().map(|document| document.0).collect())
     })
 }

@@ -5,7 +5,7 @@ use super::verb::VerbCall;
 use anyhow::{bail, ensure};
 use corpusdb::inspect::Selection;
 use corpusdb::show::number;
-use corpusdb::sql::SqlError;
+use corpusdb::sql::{DocumentFilter, SqlError};
 use corpusdb::{Corpus, DocId, Error, Hint};
 use roaring::RoaringTreemap;
 
@@ -132,7 +132,8 @@ pub(super) fn selection(
     condition: &str,
     call: &VerbCall<'_>,
 ) -> anyhow::Result<Selection> {
-    let selection = corpus.selection(condition)?;
+    let filter = DocumentFilter::from(condition).with_interrupt(call.context.interrupt());
+    let selection = corpus.selection(filter)?;
     let (taken, all) = (selection.documents.len(), corpus.view().documents());
     let of_each = selection.standings.iter();
     let of_each = of_each.map(|of| format!("{} {}", number(of.documents), of.standing));

@@ -6,6 +6,7 @@ use super::tokenizers::load;
 use super::train::TrainingRecord;
 use crate::corpus::Corpus;
 use crate::decide::{LoadedTokenizer, encode_text};
+use crate::sql::select;
 use model::{Context, DocId, Error, ErrorKind, Hint, MaskRule, TokenizerId};
 use rayon::prelude::*;
 use roaring::RoaringTreemap;
@@ -112,7 +113,7 @@ impl Corpus {
             return Err(TokenizerError::unknown(reference, all()).into());
         }
         let selected = match &options.condition {
-            Some(condition) => self.select(condition)?,
+            Some(condition) => select(self.view(), condition, context)?,
             None => self.view().kept()?,
         };
         let context = self.within(context);

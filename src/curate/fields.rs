@@ -440,7 +440,7 @@ pub fn compute_field(
     let view = values.view.clone();
     let computing = computed_column(&view, &new.expression, values.field.kind)?;
     values.store(writer, (new.batch, tokenizers), context, |range, found| {
-        Ok(computing.values(range, |id, value| drop(found.insert(id, value)))?)
+        Ok(computing.values(range, |id, value| drop(found.insert(id, value)), context)?)
     })
 }
 

@@ -225,7 +225,7 @@ pub fn train_tokenizer(
 ) -> Result<TrainingResult, Error> {
     options.check()?;
     let progress = context.progress;
-    let selected = selection(view, on.condition.as_deref())?;
+    let selected = selection(view, on.condition.as_deref(), context)?;
     let sample = DocumentSample::draw(view, &selected, on.sample_bytes)?;
     let groups = TextGroups::of(view, &sample.documents, on.grouping)?;
     let json = pretokenizer_file(options)?;
@@ -286,10 +286,14 @@ fn hints(
 }
 
 /// The kept documents of a condition.
-pub(super) fn selection(view: &View, condition: Option<&str>) -> Result<RoaringTreemap, Error> {
+pub(super) fn selection(
+    view: &View,
+    condition: Option<&str>,
+    context: &Context<'_>,
+) -> Result<RoaringTreemap, Error> {
     let mut selected = view.kept()?;
-    if condition.is_some() {
-        selected &= select(view, condition)?;
+    if let Some(condition) = condition {
+        selected &= select(view, condition, context)?;
     }
     if selected.is_empty() {
         let message = "there are no kept documents to train a tokenizer on";
@@ -350,7 +354,7 @@ pub fn grow(
     condition: Option<&str>,
     context: &Context<'_>,
 ) -> Result<TokenizerExtension, Error> {
-    let selected = selection(view, condition)?;
+    let selected = selection(view, condition, context)?;
     let groups = TextGroups::of(view, &selected, TextGrouping::All)?;
     let table = count(view, base, &selected, &groups, context)?;
     context.progress.begin("growing", None);

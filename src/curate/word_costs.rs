@@ -71,7 +71,7 @@ impl Corpus {
     ) -> Result<WordCostReport, Error> {
         let (view, context) = (self.view(), self.within(context));
         let target = AnalysisTarget::registered(view, name)?;
-        let selected = selection(view, options.condition.as_deref())?;
+        let selected = selection(view, options.condition.as_deref(), &context)?;
         let sample = DocumentSample::draw(view, &selected, options.sample_bytes)?;
         let groups = TextGroups::of(view, &sample.documents, options.by)?;
         let subject = AnalysedTokenizer::new(&target.tokenizer, &target.json)?;

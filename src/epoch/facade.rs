@@ -24,7 +24,7 @@ impl Corpus {
     /// # Errors
     /// [`EpochError`](crate::epoch::EpochError) when lengths cannot be read.
     pub fn explain(&self, planned: &Plan, context: &Context<'_>) -> Result<Explanation, Error> {
-        Ok(epoch::explain(self.corpora(), planned, context.interrupt)?)
+        Ok(epoch::explain(self.corpora(), planned, context)?)
     }
 
     /// How the rows of the first `mega_batches` mega-batches of an epoch are grouped by length, step by step, as far as
@@ -61,7 +61,7 @@ impl Corpus {
     /// # Errors
     /// [`EpochError`](crate::epoch::EpochError) when rows cannot be read.
     pub fn plan_notes(&self, planned: &Plan, context: &Context<'_>) -> Result<Vec<String>, Error> {
-        Ok(epoch::plan_notes(self.corpora(), planned, context.interrupt)?)
+        Ok(epoch::plan_notes(self.corpora(), planned, context)?)
     }
 
     /// How many documents of a plan's sources are on neither side of its holdout: lineages met in them of which
@@ -70,7 +70,7 @@ impl Corpus {
     /// # Errors
     /// [`EpochError`](crate::epoch::EpochError) when lineages cannot be read.
     pub fn undecided(&self, planned: &Plan) -> Result<Option<u64>, Error> {
-        Ok(epoch::undecided(self.corpora(), &planned.plan)?)
+        Ok(epoch::undecided(self.corpora(), &planned.plan, &Context::new())?)
     }
 
     /// How many documents a plan draws that a removal has taken out since its snapshot was made: they are trained on

@@ -165,6 +165,6 @@ impl Corpus {
     /// # Errors
     /// [`Error`] when the condition is wrong.
     pub fn export_estimate(&self, options: &ExportOptions) -> Result<ExportEstimate, Error> {
-        export::estimate(self.view(), options)
+        export::estimate(self.view(), options, &Context::new())
     }
 }

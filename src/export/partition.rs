@@ -2,7 +2,7 @@
 
 use crate::sql::{keyword_field, select};
 use model::near_names::way_out;
-use model::{Error, ErrorKind, FieldId, HIVE_NULL, Hint, SourceId};
+use model::{Context, Error, ErrorKind, FieldId, HIVE_NULL, Hint, SourceId};
 use roaring::RoaringTreemap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -82,13 +82,14 @@ pub(super) fn partitions(
     view: &View,
     selected: &RoaringTreemap,
     by: &[String],
+    context: &Context<'_>,
 ) -> Result<Vec<Partition>, Error> {
     let mut found = vec![Partition::default()];
     for (at, name) in by.iter().enumerate() {
         if by.get(..at).is_some_and(|before| before.contains(name)) {
             return Err(Error::bad_input(format!("`partition_by=` names `{name}` twice")));
         }
-        let values = values(view, selected, name)?;
+        let values = values(view, selected, name, context)?;
         let mut finer = Vec::new();
         for partition in &found {
             let documents = partition.documents(selected);
@@ -114,6 +115,7 @@ fn values(
     view: &View,
     selected: &RoaringTreemap,
     name: &str,
+    context: &Context<'_>,
 ) -> Result<Vec<PartitionValue>, Error> {
     let mut found = Vec::new();
     let mut add = |value: Option<String>, documents: RoaringTreemap| {
@@ -142,7 +144,7 @@ fn values(
         add(Some(String::from_utf8_lossy(&value).into_owned()), view.posting(term)?)?;
     }
     let column = name.replace('"', "\"\"");
-    add(None, select(view, Some(&format!("\"{column}\" IS NULL")))?)?;
+    add(None, select(view, &format!("\"{column}\" IS NULL"), context)?)?;
     Ok(found)
 }
 

@@ -71,7 +71,7 @@ impl<'a> Task<'a> {
         let (format, spec) = (layout.table()?, layout.spec(table.schema()));
         format.check(&spec)?;
         let taken = TakenNames::of(&spec, stored.unwrap_or_default().join(","));
-        let selected = selected(view, options)?;
+        let selected = selected(view, options, &context)?;
         Ok(Self { view, layout, table, format, spec, taken, selected, context })
     }
 
@@ -136,7 +136,7 @@ pub fn export(
     let request = OutputRequest { to, stores, is_directory, force, maker: &EXPORTS };
     let destination = Destination::of(&request, context)?;
     on_threads(context.threads, || {
-        let partitions = partitions(view, &task.selected, &options.partition_by)?;
+        let partitions = partitions(view, &task.selected, &options.partition_by, context)?;
         let hash = identity(&task, options, corpus);
         let is_local = destination.is_local();
         let (staging, finished) = destination.begin_or_resume(&hash)?;

@@ -2,7 +2,7 @@
 
 use super::options::ExportOptions;
 use crate::sql::{Dependence, dependence, kept_in, select};
-use model::{BLOCK_SIZE, DocId, Error, Standing};
+use model::{BLOCK_SIZE, Context, DocId, Error, Standing};
 use roaring::RoaringTreemap;
 use serde::Serialize;
 use store::{View, system_fields};
@@ -22,8 +22,12 @@ pub struct ExportEstimate {
 ///
 /// # Errors
 /// [`Error`] when options do not go together or the condition is wrong.
-pub fn estimate(view: &View, options: &ExportOptions) -> Result<ExportEstimate, Error> {
-    let documents = selected(view, options)?;
+pub fn estimate(
+    view: &View,
+    options: &ExportOptions,
+    context: &Context<'_>,
+) -> Result<ExportEstimate, Error> {
+    let documents = selected(view, options, context)?;
     Ok(ExportEstimate { documents: documents.len(), text_bytes: text_bytes(view, &documents)? })
 }
 
@@ -47,7 +51,11 @@ pub(super) fn text_bytes(view: &View, documents: &RoaringTreemap) -> Result<u64,
 }
 
 /// The documents of an export.
-pub(super) fn selected(view: &View, options: &ExportOptions) -> Result<RoaringTreemap, Error> {
+pub(super) fn selected(
+    view: &View,
+    options: &ExportOptions,
+    context: &Context<'_>,
+) -> Result<RoaringTreemap, Error> {
     if options.all && options.snapshot.is_some() {
         return Err(Error::bad_input(
             "a snapshot has kept documents only: leave out `all=` or `snapshot=`".to_owned(),
@@ -67,8 +75,9 @@ pub(super) fn selected(view: &View, options: &ExportOptions) -> Result<RoaringTr
     };
     Ok(match (base, &options.condition) {
         (Some(base), None) => base,
-        (Some(base), Some(condition)) => base & select(view, Some(condition))?,
-        (None, condition) => select(view, condition.as_deref())?,
+        (Some(base), Some(condition)) => base & select(view, condition, context)?,
+        (None, Some(condition)) => select(view, condition, context)?,
+        (None, None) => (0..view.documents()).collect(),
     })
 }
 

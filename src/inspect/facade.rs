@@ -74,13 +74,13 @@ impl Corpus {
         Ok(inspect::reject_reasons(self.view(), context)?)
     }
 
-    /// What a SQL condition over `documents` selects: the ids, the number of each standing, and for how many documents
-    /// it is null, which it leaves out.
+    /// What a filter selects: the ids, the number of each standing, and how many documents are left out because its
+    /// condition is null for them.
     ///
     /// # Errors
-    /// [`InspectError`](crate::inspect::InspectError) when the expression is wrong.
-    pub fn selection(&self, condition: &str) -> Result<Selection, Error> {
-        Ok(inspect::selection(self.view(), condition)?)
+    /// [`InspectError`](crate::inspect::InspectError) for a condition, source or snapshot that cannot be used.
+    pub fn selection(&self, filter: impl Into<DocumentFilter>) -> Result<Selection, Error> {
+        Ok(inspect::selection(self.view(), &filter.into())?)
     }
 
     /// Everything known about each document that a filter means, ascending by id; about all stored ones by default.

@@ -4,7 +4,7 @@
 
 use super::info::{StandingCount, standing_counts};
 use crate::inspect::InspectError;
-use crate::sql::{count_nulls, select};
+use crate::sql::DocumentFilter;
 use roaring::RoaringTreemap;
 use serde::Serialize;
 use store::View;
@@ -28,9 +28,9 @@ fn len<S: serde::Serializer>(documents: &RoaringTreemap, to: S) -> Result<S::Ok,
     to.serialize_u64(documents.len())
 }
 
-/// The documents for which a SQL boolean expression over `documents` is true. It blocks.
-pub(crate) fn selection(view: &View, condition: &str) -> Result<Selection, InspectError> {
-    let documents = select(view, Some(condition))?;
+/// The documents that a filter means. It blocks.
+pub(crate) fn selection(view: &View, filter: &DocumentFilter) -> Result<Selection, InspectError> {
+    let documents = filter.select(view)?;
     let standings = standing_counts(view, Some(&documents))?;
-    Ok(Selection { documents, standings, left_out_null: count_nulls(view, condition)? })
+    Ok(Selection { documents, standings, left_out_null: filter.select_nulls(view)?.len() })
 }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::inspect::InspectError;
 use crate::sql::tests::small;
-use crate::sql::{SqlError, select};
+use crate::sql::{DocumentFilter, SqlError};
 use model::DocId;
 
 #[test]
@@ -28,5 +28,5 @@ fn one_document_and_its_duplicates() {
     assert_eq!(summary["kept"], 3);
     assert_eq!(summary["sources"][1]["tokens"]["words"], 6);
     assert_eq!(summary["commits"].as_array().unwrap().len(), 3);
-    assert_eq!(sample_of(&select(&view, Some("kept")).unwrap(), 9, 1).len(), 3);
+    assert_eq!(sample_of(&DocumentFilter::from("kept").select(&view).unwrap(), 9, 1).len(), 3);
 }

@@ -1,14 +1,12 @@
 //! Computes a SQL expression for a range of documents, as values of a field.
 
-use super::select::{for_each_batch, plan};
-use super::session;
-use crate::sql::engine::runtime;
+use super::expression::SqlExpression;
 use crate::sql::error::SqlError;
 use crate::sql::syntax::parameters::SqlParameters;
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::{DataType, Float64Type, Int64Type, TimestampMicrosecondType, UInt64Type};
 use arrow::record_batch::RecordBatch;
-use model::{FieldKind, FieldValue, shown_timestamp};
+use model::{Context, FieldKind, FieldValue, shown_timestamp};
 use std::ops::Range;
 use store::View;
 
@@ -36,7 +34,10 @@ pub enum ComputedValue {
 /// # Errors
 /// As [`super::select`].
 pub fn expression_kind(view: &View, expression: &str) -> Result<Option<FieldKind>, SqlError> {
-    Ok(match data_type(view, expression)? {
+    let expression = SqlExpression::parse(view, expression, &SqlParameters::default())?;
+    let (_, plan) = expression.planned("SELECT ? FROM documents".to_owned())?;
+    let field = plan.schema().fields().first();
+    Ok(match field.map_or(DataType::Null, |field| field.data_type().clone()) {
         kind if kind.is_string() => Some(FieldKind::Keyword),
         kind if kind.is_integer() => Some(FieldKind::Int),
         kind if kind.is_numeric() => Some(FieldKind::Float),
@@ -44,20 +45,6 @@ pub fn expression_kind(view: &View, expression: &str) -> Result<Option<FieldKind
         DataType::Timestamp(..) | DataType::Date32 | DataType::Date64 => Some(FieldKind::Timestamp),
         _ => None,
     })
-}
-
-fn data_type(view: &View, expression: &str) -> Result<DataType, SqlError> {
-    let state = session::session(view)?;
-    let what = format!("(\n{expression}\n)");
-    let planned = runtime::block_on(plan(
-        view,
-        &state,
-        &what,
-        (expression, "true"),
-        &SqlParameters::default(),
-    ))?;
-    let field = planned.schema().fields().first();
-    Ok(field.map_or(DataType::Null, |field| field.data_type().clone()))
 }
 
 /// Computes an expression over `documents`, range by range.
@@ -100,8 +87,8 @@ impl ComputedColumn<'_> {
         &self,
         range: Range<u64>,
         mut each: impl FnMut(u64, ComputedValue),
+        context: &Context<'_>,
     ) -> Result<(), SqlError> {
-        let state = session::session(self.view)?;
         let kind = match self.asked {
             FieldKind::Keyword => "VARCHAR",
             FieldKind::Int => "BIGINT",
@@ -109,14 +96,14 @@ impl ComputedColumn<'_> {
             FieldKind::Bool => "BOOLEAN",
             FieldKind::Timestamp => "TIMESTAMP(6)",
         };
-        let expression = &self.expression;
-        // Line breaks: the expression may end in a comment.
-        let what =
-            format!("id, TRY_CAST((\n{expression}\n) AS {kind}), (\n{expression}\n) IS NULL");
-        let condition = format!("id >= {} AND id < {}", range.start, range.end);
-        let (words, values) = ((expression.as_str(), condition.as_str()), SqlParameters::default());
-        let plan = runtime::block_on(plan(self.view, &state, &what, words, &values))?;
-        for_each_batch(state, &plan, |batch| self.batch(batch, &mut each))
+        let query = format!(
+            "SELECT id, TRY_CAST(? AS {kind}), ? IS NULL FROM documents WHERE id >= {} AND id < {}",
+            range.start, range.end
+        );
+        let none = SqlParameters::default();
+        let expression = SqlExpression::parse(self.view, &self.expression, &none)?;
+        let mut rows = expression.rows(query, context.interrupt)?;
+        rows.try_for_each(|batch| batch.map(|batch| self.batch(&batch, &mut each)))
     }
 
     fn batch(&self, batch: &RecordBatch, each: &mut impl FnMut(u64, ComputedValue)) {

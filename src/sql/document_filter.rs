@@ -2,8 +2,10 @@
 
 use crate::sql::documents::table::kept_in;
 use crate::sql::error::SqlError;
-use crate::sql::select::{count, count_with, select, select_with};
+use crate::sql::expression::SqlExpression;
+use crate::sql::select::{count, documents};
 use crate::sql::syntax::parameters::SqlParameters;
+use model::{Context, Interrupt};
 use roaring::RoaringTreemap;
 use store::{View, system_fields};
 
@@ -17,7 +19,7 @@ use store::{View, system_fields};
 /// assert_eq!(filter.condition.as_deref(), Some("language = 'en'"));
 /// assert_eq!(DocumentFilter::default(), DocumentFilter::from(None));
 /// ```
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default)]
 #[cfg_attr(feature = "cli", derive(clap::Args))]
 pub struct DocumentFilter {
     /// Only documents for which this SQL condition over the table documents is true.
@@ -37,6 +39,18 @@ pub struct DocumentFilter {
     /// The values of `?`, `$1` or `$name` in the condition.
     #[cfg_attr(feature = "cli", arg(skip))]
     pub parameters: SqlParameters,
+    /// Asks the condition to stop.
+    #[cfg_attr(feature = "cli", arg(skip))]
+    pub interrupt: Interrupt,
+}
+
+impl PartialEq for DocumentFilter {
+    /// Whether both mean the same documents, whatever stops them.
+    fn eq(&self, other: &Self) -> bool {
+        let Self { condition, source, snapshot, parameters, interrupt: _ } = self;
+        (condition, source, snapshot, parameters)
+            == (&other.condition, &other.source, &other.snapshot, &other.parameters)
+    }
 }
 
 impl DocumentFilter {
@@ -59,8 +73,31 @@ impl DocumentFilter {
         Self { snapshot: Some(snapshot.into()), ..self }
     }
 
-    /// The documents of a view that pass. It blocks as [`select`] does.
+    /// This filter, whose answer ends once this stop is asked for.
+    #[must_use]
+    pub fn with_interrupt(self, interrupt: &Interrupt) -> Self {
+        Self { interrupt: interrupt.clone(), ..self }
+    }
+
+    /// The documents of a view that pass. It blocks as [`super::select`] does.
     pub(crate) fn select(&self, view: &View) -> Result<RoaringTreemap, SqlError> {
+        self.documents(view, |condition| condition)
+    }
+
+    /// The documents that would pass, but the condition is null for them. It blocks as [`super::select`] does.
+    pub(crate) fn select_nulls(&self, view: &View) -> Result<RoaringTreemap, SqlError> {
+        match self.condition {
+            Some(_) => self.documents(view, SqlExpression::is_null),
+            None => Ok(RoaringTreemap::new()),
+        }
+    }
+
+    /// The documents of the source and of the snapshot that satisfy what `of` makes of the condition.
+    fn documents(
+        &self,
+        view: &View,
+        of: impl FnOnce(SqlExpression) -> SqlExpression,
+    ) -> Result<RoaringTreemap, SqlError> {
         let mut found = match &self.snapshot {
             Some(snapshot) => Some(kept_in(view, snapshot)?),
             None => None,
@@ -71,20 +108,24 @@ impl DocumentFilter {
             found = Some(meet(found, of_source));
         }
         if let Some(condition) = &self.condition {
-            found = Some(meet(found, select_with(view, condition, &self.parameters)?));
+            let condition = of(SqlExpression::parse(view, condition, &self.parameters)?);
+            found = Some(meet(found, documents(view, condition, &self.context())?));
         }
-        found.map_or_else(|| select(view, None), Ok)
+        Ok(found.unwrap_or_else(|| (0..view.documents()).collect()))
     }
 
     /// How many documents pass. For a condition alone no document is examined when the indexes can answer.
     pub(crate) fn count(&self, view: &View) -> Result<u64, SqlError> {
-        if self.source.is_none() && self.snapshot.is_none() {
-            return match &self.condition {
-                Some(condition) => count_with(view, condition, &self.parameters),
-                None => count(view, None),
-            };
+        if self.source.is_some() || self.snapshot.is_some() {
+            return Ok(self.select(view)?.len());
         }
-        Ok(self.select(view)?.len())
+        let Some(condition) = &self.condition else { return Ok(view.documents()) };
+        let condition = SqlExpression::parse(view, condition, &self.parameters)?;
+        count(view, condition, &self.context())
+    }
+
+    fn context(&self) -> Context<'_> {
+        Context::new().with_interrupt(&self.interrupt)
     }
 }
 

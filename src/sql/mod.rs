@@ -30,10 +30,11 @@
 //! condition on `documents` becomes bitmaps where indexes and columns answer it exactly; `documents` has that, and the
 //! scan of the rest. `tables` are the other tables, `functions` those of SQL that are ours, tables of files among them.
 //!
-//! `select` gives the documents of a condition, `values` and `compute` what an expression is for each, `statement` rows,
-//! which `print` shows. `incoming` is a condition on records that are no documents yet, `document_filter` what a verb
-//! takes of documents, `keys` how keys are shown and found, `evidence` the evidence of suites by document; `catalogue`
-//! and `names` list what can be named, `explain` says how the scans of a statement read documents.
+//! `expression` is a parsed expression over `documents`: `select` gives those for which it is true, `values` and
+//! `compute` what it is for each; `statement` gives rows, which `print` shows. `incoming` is a condition on records
+//! that are no documents yet, `document_filter` what a verb takes of documents, `keys` how keys are shown and found,
+//! `evidence` the evidence of suites by document; `catalogue` and `names` list what can be named, `explain` says how
+//! the scans of a statement read documents.
 //!
 //! Nothing here writes, and all of it reads one [`View`](crate::store::View).
 //!
@@ -91,7 +92,7 @@ pub use names::{SqlNames, SqlTableNames, SqlValues};
 pub(crate) use print::refuse_same_names;
 pub use print::{PrintFormat, RowPrinter, has_thousands};
 pub use query::SqlQuery;
-pub(crate) use select::{count_nulls, select, select_with};
+pub(crate) use select::{select, select_nulls};
 pub use statement::SqlRows;
 pub(crate) use statement::sql;
 pub use syntax::parameters::{SqlParameters, SqlValue};

@@ -158,18 +158,6 @@ fn reads_only(statement: &Statement) -> bool {
     }
 }
 
-/// Checks that `text` is one expression and nothing after it, so that we can put it into a statement.
-pub(crate) fn check_expression(text: &str) -> Result<(), DataFusionError> {
-    size::check_text(text).map_err(DataFusionError::Plan)?;
-    let parsed = parser::parser(text)?.parse_into_expr()?;
-    match parsed.alias {
-        None => Ok(()),
-        Some(alias) => {
-            Err(DataFusionError::Plan(format!("`{alias}` after the end of the expression")))
-        }
-    }
-}
-
 /// Lowers the rows of a batch for a plan that carries texts, or a long constant beside every row, so that memory stays
 /// bounded. Operators of the engine and scans use the same number.
 pub(crate) fn size_batches(state: &mut SessionState, plan: &LogicalPlan) {

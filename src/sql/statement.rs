@@ -158,14 +158,20 @@ fn one(
     Ok(())
 }
 
-/// Runs an optimised plan to its end; stops early when the receiver is gone.
-pub(crate) async fn run(
+/// The rows of an optimised plan.
+pub(crate) fn rows(
     state: SessionState,
-    plan: &LogicalPlan,
-    to: &SyncSender<RecordBatch>,
-) -> Result<(), SqlError> {
-    let (_, streams) = start(state, plan, &Interrupt::default()).await?;
-    give(streams, to).await
+    plan: LogicalPlan,
+    interrupt: &Interrupt,
+) -> Result<SqlRows, SqlError> {
+    let (sender, batches) = sync_channel(QUEUE);
+    let (schema, stop) = (Arc::clone(plan.schema().inner()), interrupt.clone());
+    let driver = runtime::start(async move {
+        let (_, streams) = start(state, &plan, &stop).await?;
+        give(streams, &sender).await
+    })?;
+    let interrupt = interrupt.clone();
+    Ok(SqlRows { schema, batches: Some(batches), driver: Some(driver), interrupt })
 }
 
 /// The columns of an optimised plan, and the streams that give its rows one after the other.

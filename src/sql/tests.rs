@@ -1,6 +1,5 @@
 //! The query layer on a real store: columns, push-down, refusals, and the law that indexes answer as the engine does.
 
-use super::select::count;
 use super::*;
 use arrow::array::UInt64Array;
 use arrow::record_batch::RecordBatch;
@@ -8,8 +7,8 @@ use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::session_state::SessionState;
 use datafusion::prelude::SessionContext;
 use model::{
-    DedupMode, DocId, FieldDeclaration, FieldId, FieldKind, FileId, Match, MatchKind, Policy,
-    Standing, TokenizerId, key_identity,
+    Context, DedupMode, DocId, FieldDeclaration, FieldId, FieldKind, FileId, Interrupt, Match,
+    MatchKind, Policy, Standing, TokenizerId, key_identity,
 };
 use proptest::prelude::*;
 use std::sync::OnceLock;
@@ -187,7 +186,11 @@ fn csv(view: &View, statement: &str) -> String {
 }
 
 fn ids(view: &View, expression: &str) -> Vec<u64> {
-    select(view, Some(expression)).unwrap().iter().collect()
+    DocumentFilter::from(expression).select(view).unwrap().iter().collect()
+}
+
+fn count<'e>(view: &View, expression: impl Into<Option<&'e str>>) -> Result<u64, SqlError> {
+    DocumentFilter::from(expression.into()).count(view)
 }
 
 #[test]
@@ -261,10 +264,10 @@ fn selections_by_index_and_by_engine() {
     assert_eq!(ids(&view, "1 = 2"), [] as [u64; 0]);
     assert_eq!(ids(&view, "language <> 'en'"), [2]);
     assert_eq!(ids(&view, "tokens IS NULL"), [1, 3, 4]);
-    assert_eq!(select(&view, None).unwrap().len(), 6);
+    assert_eq!(DocumentFilter::default().select(&view).unwrap().len(), 6);
     assert_eq!(count(&view, None).unwrap(), 6);
-    assert_eq!(count(&view, Some("kept AND length(text) > 3")).unwrap(), 2);
-    assert_eq!(count(&view, Some("source <> 'web' OR standing IN ('near', 'empty')")).unwrap(), 5);
+    assert_eq!(count(&view, "kept AND length(text) > 3").unwrap(), 2);
+    assert_eq!(count(&view, "source <> 'web' OR standing IN ('near', 'empty')").unwrap(), 5);
 }
 
 #[test]
@@ -277,16 +280,39 @@ fn expressions_that_are_none_are_refused_with_the_columns() {
         "kept AND",
         "kept AS x",
         "kept) --",
+        "true) OR (true",
         "bytes",
         "absent = 1",
         "absent(text)",
     ];
     for expression in bad {
-        let error = count(&view, Some(expression)).unwrap_err();
+        let error = count(&view, expression).unwrap_err();
         assert!(
             matches!(&error, SqlError::Where { expression: shown, columns, .. } if shown == expression && columns.contains("cluster_size")),
             "{error}"
         );
+    }
+}
+
+#[test]
+fn an_interrupt_ends_all_that_asks_a_condition() {
+    let (_directory, view) = small();
+    let interrupt = Interrupt::default();
+    interrupt.raise();
+    let context = Context::new().with_interrupt(&interrupt);
+    let stopped = |answer: Result<(), SqlError>| {
+        let error = answer.expect_err("it is stopped");
+        assert!(matches!(error, SqlError::Interrupted(_)), "{error}");
+    };
+    for condition in ["kept", "upper(text) = 'X'", "id IN (SELECT witness FROM duplicates)"] {
+        let filter = DocumentFilter::from(condition).with_interrupt(&interrupt);
+        stopped(filter.count(&view).map(drop));
+        stopped(filter.select(&view).map(drop));
+        stopped(filter.select_nulls(&view).map(drop));
+        stopped(number_values(&view, condition, |_, _| (), &context));
+        stopped(text_values(&view, condition, |_, _| (), &context));
+        let column = computed_column(&view, condition, FieldKind::Bool).unwrap();
+        stopped(column.values(0..6, |_, _| (), &context));
     }
 }
 
@@ -446,7 +472,7 @@ fn rows_of_several_blocks_come_in_the_order_of_their_ids() {
         }
     }
     assert_eq!(next, 70_000);
-    assert_eq!(count(&view, Some("stars >= 65000 AND source = 'web'")).unwrap(), 2500);
+    assert_eq!(count(&view, "stars >= 65000 AND source = 'web'").unwrap(), 2500);
     assert_eq!(ids(&view, "stars BETWEEN 65535 AND 65537"), [65_535, 65_536, 65_537]);
     assert_eq!(csv(&view, "SELECT id FROM documents WHERE source = 'code' LIMIT 2"), "id\n1\n3\n");
     assert_eq!(
@@ -461,7 +487,7 @@ fn the_engine_is_made_once_for_a_moment() {
     assert_eq!(csv(&view, "SELECT count(*) AS n FROM documents").lines().count(), 2);
     let engine = || view.cached::<SessionState, SqlError>(|| panic!("made again"));
     let made = engine().unwrap();
-    count(&view, Some("upper(text) = 'X'")).unwrap();
+    count(&view, "upper(text) = 'X'").unwrap();
     assert!(std::sync::Arc::ptr_eq(&made, &engine().unwrap()));
     assert!(made.catalog_list().catalog("datafusion").is_some_and(|it| {
         it.schema("public").is_some_and(|schema| schema.table_names().is_empty())
@@ -610,7 +636,7 @@ proptest! {
         let Both { view, plain, .. } = both();
         let expected = plainly(plain, &expression);
         prop_assert_eq!(&ids(view, &expression), &expected, "{}", &expression);
-        prop_assert_eq!(count(view, Some(&expression)).unwrap(), expected.len() as u64);
+        prop_assert_eq!(count(view, expression.as_str()).unwrap(), expected.len() as u64);
         let plan = csv(view, &format!("EXPLAIN SELECT id FROM documents WHERE {expression}"));
         prop_assert!(!plan.contains("FilterExec"), "{}: {}", &expression, plan);
     }

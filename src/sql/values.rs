@@ -1,13 +1,12 @@
 //! Computes a SQL expression for every stored document, as a number or a text.
 
-use super::select::{for_each_batch, plan};
-use super::session;
-use crate::sql::engine::runtime;
+use super::expression::SqlExpression;
 use crate::sql::error::SqlError;
 use crate::sql::syntax::parameters::SqlParameters;
 use arrow::array::AsArray;
 use arrow::datatypes::{Float64Type, UInt64Type};
 use arrow::record_batch::RecordBatch;
+use model::Context;
 use store::View;
 
 /// Calls `each` with the id of every stored document and the number that `expression` is for it; none
@@ -19,8 +18,9 @@ pub fn number_values(
     view: &View,
     expression: &str,
     mut each: impl FnMut(u64, Option<f64>),
+    context: &Context<'_>,
 ) -> Result<(), SqlError> {
-    values(view, expression, "DOUBLE", |batch| {
+    let of_batch = |batch: &RecordBatch| {
         let [ids, values] = batch.columns() else { return };
         let (Some(ids), Some(values)) =
             (ids.as_primitive_opt::<UInt64Type>(), values.as_primitive_opt::<Float64Type>())
@@ -30,7 +30,8 @@ pub fn number_values(
         for (id, value) in ids.values().iter().zip(values.iter()) {
             each(*id, value.filter(|value| !value.is_nan()));
         }
-    })
+    };
+    values(view, expression, "DOUBLE", of_batch, context)
 }
 
 /// Calls `each` with the id of every stored document and the text that `expression` is for it; none
@@ -42,8 +43,9 @@ pub fn text_values(
     view: &View,
     expression: &str,
     mut each: impl FnMut(u64, Option<&str>),
+    context: &Context<'_>,
 ) -> Result<(), SqlError> {
-    values(view, expression, "VARCHAR", |batch| {
+    let of_batch = |batch: &RecordBatch| {
         let [ids, values] = batch.columns() else { return };
         let Some(ids) = ids.as_primitive_opt::<UInt64Type>() else { return };
         if let Some(values) = values.as_string_view_opt() {
@@ -51,24 +53,19 @@ pub fn text_values(
         } else if let Some(values) = values.as_string_opt::<i32>() {
             ids.values().iter().zip(values.iter()).for_each(|(id, value)| each(*id, value));
         }
-    })
+    };
+    values(view, expression, "VARCHAR", of_batch, context)
 }
 
 fn values(
     view: &View,
     expression: &str,
     kind: &str,
-    each: impl FnMut(&RecordBatch),
+    mut each: impl FnMut(&RecordBatch),
+    context: &Context<'_>,
 ) -> Result<(), SqlError> {
-    let state = session::session(view)?;
-    // Line breaks: the expression may end in a comment.
-    let what = format!("id, TRY_CAST((\n{expression}\n) AS {kind})");
-    let plan = runtime::block_on(plan(
-        view,
-        &state,
-        &what,
-        (expression, "true"),
-        &SqlParameters::default(),
-    ))?;
-    for_each_batch(state, &plan, each)
+    let expression = SqlExpression::parse(view, expression, &SqlParameters::default())?;
+    let query = format!("SELECT id, TRY_CAST(? AS {kind}) FROM documents");
+    let mut rows = expression.rows(query, context.interrupt)?;
+    rows.try_for_each(|batch| batch.map(|batch| each(&batch)))
 }

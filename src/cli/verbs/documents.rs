@@ -56,10 +56,10 @@ impl Verb for CountArgs {
     type On = Corpus;
     type Report = CountReport;
 
-    fn run(self, corpus: &Corpus, _: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
+    fn run(self, corpus: &Corpus, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         let (condition, snapshot) = (self.condition.clone(), self.snapshot.clone());
-        let documents =
-            corpus.count(DocumentFilter { condition, snapshot, ..DocumentFilter::default() })?;
+        let filter = DocumentFilter { condition, snapshot, ..DocumentFilter::default() };
+        let documents = corpus.count(filter.with_interrupt(call.context.interrupt()))?;
         Ok(CountReport { r#where: self.condition, documents, snapshot: self.snapshot })
     }
 }
@@ -132,6 +132,7 @@ impl Verb for SampleArgs {
         let snapshot = self.snapshot;
         let condition = self.condition.or_else(|| snapshot.is_none().then(|| "kept".to_owned()));
         let filter = DocumentFilter { condition, snapshot, ..DocumentFilter::default() };
+        let filter = filter.with_interrupt(call.context.interrupt());
         let seed = match self.seed {
             SampleSeed::Given(seed) => seed,
             SampleSeed::New => {

@@ -68,8 +68,9 @@ on a logarithmic axis that all sources share; the highest bar of each source is 
     type On = Corpus;
     type Report = StatsAnswer;
 
-    fn run(self, corpus: &Corpus, _: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
-        Ok(StatsAnswer { stats: corpus.stats(self.filter)?, by: self.by })
+    fn run(self, corpus: &Corpus, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
+        let filter = self.filter.with_interrupt(call.context.interrupt());
+        Ok(StatsAnswer { stats: corpus.stats(filter)?, by: self.by })
     }
 }
 

@@ -77,7 +77,7 @@ fn sweep_dedup(
     let under = view.with_policy(base.clone(), view.generation());
     let chosen = match options.filter == DocumentFilter::default() {
         true => None,
-        false => Some(options.filter.select(view)?),
+        false => Some(options.filter.clone().with_interrupt(context.interrupt).select(view)?),
     };
     let texts = SweepTexts::read(&under, chosen, is_stored, context)?;
     note_texts_read(&texts, (base, is_stored), &sizes, context);

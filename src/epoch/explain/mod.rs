@@ -28,7 +28,7 @@ use crate::epoch::planning::{LeftOut, LeftOutReason, NearDrawn, is_dropped, left
 use crate::epoch::rows::OpenPurpose;
 use crate::epoch::run::{BatchCursor, BatchSampler, EpochIndex, OpenPlan, cost};
 use model::show::count;
-use model::{Interrupt, is_zero};
+use model::{Context, is_zero};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -210,8 +210,9 @@ pub struct SourceExplanation {
 pub fn explain(
     corpora: &Corpora,
     planned: &Plan,
-    interrupt: &Interrupt,
+    context: &Context<'_>,
 ) -> Result<Explanation, EpochError> {
+    let interrupt = context.interrupt;
     let Plan { plan, pinned, .. } = planned;
     let opened = OpenPlan::open(corpora, planned, purpose(corpora, plan)?, interrupt)?;
     let sampler = BatchSampler::of(plan);
@@ -230,7 +231,7 @@ pub fn explain(
     };
     let steps = BATCHES.iter().map(|batch| (*batch, rows / batch));
     let has_batches = sampler.has_batches();
-    let left_out = left_out(corpora, planned, opened.tokenizer)?;
+    let left_out = left_out(corpora, planned, opened.tokenizer, context)?;
     let width = plan.recipe.output.id_type(plan.tokenizer.vocab_size).bytes();
     let mut sources = sources(&opened, &marks, left_out.sources, &unbatched)?;
     for (source, near) in sources.iter_mut().zip(left_out.near) {
@@ -288,15 +289,16 @@ pub fn explain(
 pub(crate) fn plan_notes(
     corpora: &Corpora,
     planned: &Plan,
-    interrupt: &Interrupt,
+    context: &Context<'_>,
 ) -> Result<Vec<String>, EpochError> {
+    let interrupt = context.interrupt;
     let tokenizer = corpora.tokenizer_named(&planned.plan.tokenizer.name);
     let Some((tokenizer, _)) = tokenizer.map_err(EpochError::Stale)? else {
         return Ok(Vec::new());
     };
     let mut notes = String::new();
     if let Some(least) = planned.plan.recipe.select.min_trained.filter(|least| *least > 0) {
-        let sources = left_out(corpora, planned, tokenizer)?.sources;
+        let sources = left_out(corpora, planned, tokenizer, context)?.sources;
         let all = sources.iter().flatten().filter(|of| of.reason == LeftOutReason::MinTrained);
         let documents = all.map(|of| of.documents).sum();
         notes += &format!(

@@ -13,7 +13,7 @@ use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
 use crate::epoch::lengths::{count_tokens, with_tokens};
 use crate::epoch::plan::{PinnedSnapshot, Plan, PlanHeader, policy};
-use model::TokenizerId;
+use model::{Context, TokenizerId};
 use roaring::RoaringTreemap;
 use serde::Serialize;
 
@@ -62,6 +62,7 @@ pub fn left_out(
     corpora: &Corpora,
     planned: &Plan,
     tokenizer: TokenizerId,
+    context: &Context<'_>,
 ) -> Result<LeftOutAccount, EpochError> {
     let (plan, recipe) = (&planned.plan, &planned.plan.recipe);
     let Some(moment) = moment_of_plan(corpora, plan)? else {
@@ -72,18 +73,17 @@ pub fn left_out(
     // What stays after each step, for all sources.
     let mut steps: Vec<(LeftOutReason, RoaringTreemap)> = Vec::new();
     let none = RoaringTreemap::new();
-    let base = before_holdout(corpora, recipe, (&kept, &none), |reason, stays| {
-        steps.push((reason, stays.clone()));
-    })?;
+    let step = |reason, stays: &RoaringTreemap| steps.push((reason, stays.clone()));
+    let base = before_holdout(corpora, recipe, (&kept, &none), step, context)?;
     if let Some(holdout) = &recipe.select.holdout {
-        let (side, neither) = split_by_holdout(corpora, &moment, holdout, (&base, &kept))?;
+        let (side, neither) = split_by_holdout(corpora, &moment, holdout, (&base, &kept), context)?;
         steps.push((LeftOutReason::Holdout, side));
-        all.undecided = Some(count_undecided(corpora, plan, tokenizer, &neither)?);
+        all.undecided = Some(count_undecided(corpora, plan, tokenizer, &neither, context)?);
     }
     let few = FewLabels::of_plan(corpora, plan, tokenizer)?;
     for (source, pinned) in recipe.sources.iter().zip(&planned.pinned) {
         let from = origins_of_plan(corpora, plan, source)?;
-        let mut account = Account { corpora, tokenizer, left_out: Vec::new() };
+        let mut account = Account { corpora, tokenizer, left_out: Vec::new(), context };
         let mut stays = documents_of_all(corpora, &from)? & &kept;
         for (reason, of_step) in &steps {
             let condition = recipe.select.condition.as_deref();
@@ -91,7 +91,7 @@ pub fn left_out(
             stays = account.step(*reason, condition, &stays, of_step)?;
         }
         if let Some(condition) = &source.condition {
-            let of_step = corpora.select(condition)?;
+            let of_step = corpora.select(condition, context)?;
             stays = account.step(LeftOutReason::Where, Some(condition), &stays, &of_step)?;
         }
         if let Some(few) = few.of_source(&policy(recipe, Some(source), &plan.tokenizer.specials)) {
@@ -119,6 +119,7 @@ struct Account<'a> {
     corpora: &'a Corpora,
     tokenizer: TokenizerId,
     left_out: Vec<LeftOut>,
+    context: &'a Context<'a>,
 }
 
 impl Account<'_> {
@@ -132,7 +133,7 @@ impl Account<'_> {
     ) -> Result<RoaringTreemap, EpochError> {
         let mut goes = before - of_step;
         if let Some(condition) = condition.filter(|_| !goes.is_empty()) {
-            let null = &goes & self.corpora.select(&format!("({condition}) IS NULL"))?;
+            let null = &goes & self.corpora.select_nulls(condition, self.context)?;
             goes -= &null;
             self.count(LeftOutReason::Null, &null)?;
         }
@@ -162,18 +163,23 @@ impl Account<'_> {
 ///
 /// # Errors
 /// [`EpochError::Select`]; [`EpochError::Store`].
-pub fn undecided(corpora: &Corpora, plan: &PlanHeader) -> Result<Option<u64>, EpochError> {
+pub fn undecided(
+    corpora: &Corpora,
+    plan: &PlanHeader,
+    context: &Context<'_>,
+) -> Result<Option<u64>, EpochError> {
     let recipe = &plan.recipe;
     let Some(holdout) = &recipe.select.holdout else { return Ok(None) };
     let Some(moment) = moment_of_plan(corpora, plan)? else { return Ok(None) };
     let kept = corpora.kept_at(&moment)?;
-    let base = before_holdout(corpora, recipe, (&kept, &RoaringTreemap::new()), |_, _| {})?;
-    let (_, neither) = split_by_holdout(corpora, &moment, holdout, (&base, &kept))?;
+    let none = RoaringTreemap::new();
+    let base = before_holdout(corpora, recipe, (&kept, &none), |_, _| {}, context)?;
+    let (_, neither) = split_by_holdout(corpora, &moment, holdout, (&base, &kept), context)?;
     let (tokenizer, _) = corpora
         .tokenizer_named(&plan.tokenizer.name)
         .map_err(EpochError::Stale)?
         .ok_or_else(|| EpochError::Stale(format!("tokenizer `{}` is gone", plan.tokenizer.name)))?;
-    count_undecided(corpora, plan, tokenizer, &neither).map(Some)
+    count_undecided(corpora, plan, tokenizer, &neither, context).map(Some)
 }
 
 /// How many documents of the sources of a plan are among those on `neither` side of its holdout.
@@ -182,12 +188,14 @@ pub(super) fn count_undecided(
     plan: &PlanHeader,
     tokenizer: TokenizerId,
     neither: &RoaringTreemap,
+    context: &Context<'_>,
 ) -> Result<u64, EpochError> {
     let (recipe, mut undecided) = (&plan.recipe, 0);
     for source in recipe.sources.iter().filter(|_| !neither.is_empty()) {
         let from = origins_of_plan(corpora, plan, source)?;
         let of = (neither, None);
-        undecided += source_documents(corpora, recipe, source, &from, tokenizer, of)?.0.len();
+        let (drawn, ..) = source_documents(corpora, recipe, source, &from, tokenizer, of, context)?;
+        undecided += drawn.len();
     }
     Ok(undecided)
 }

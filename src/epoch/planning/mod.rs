@@ -134,7 +134,8 @@ fn plan_from(
     let SourceSelections { selections, mut counted, mut draws_from, .. } = selected;
     let trained =
         LossReader::of(corpora, tokenizer, (pinned_tokenizer.specials, recipe.pack.cut_eos))?;
-    let builder = PassBuilder::new(against, &recipe, tokenizer, &pinned_tokenizer, &selections)?;
+    let builder =
+        PassBuilder::new(against, &recipe, tokenizer, &pinned_tokenizer, &selections, context)?;
     let remainder = remainder.map(|(remainder, inherits)| {
         (remainder.convert(EffectiveSequence::of(&pinned_tokenizer.specials)), inherits)
     });

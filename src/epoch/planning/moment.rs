@@ -4,10 +4,9 @@
 
 use crate::corpus::{Corpora, parts, whole, wholes};
 use crate::epoch::error::EpochError;
-use crate::sql::text_values;
-use crate::sql::{contaminated, number_values, select};
+use crate::sql::{SqlError, contaminated, number_values, select, select_nulls, text_values};
 use model::near_names::UnknownName;
-use model::{CommitSeq, DocId, Error, Generation};
+use model::{CommitSeq, Context, DocId, Error, Generation};
 use roaring::RoaringTreemap;
 use store::{CommitRecord, TOO_MANY_ROOTS, View};
 use text::contamination::ContaminationRule;
@@ -215,10 +214,30 @@ impl Corpora {
     }
 
     /// The documents that satisfy a condition.
-    pub(in crate::epoch) fn select(&self, condition: &str) -> Result<RoaringTreemap, EpochError> {
+    pub(in crate::epoch) fn select(
+        &self,
+        condition: &str,
+        context: &Context<'_>,
+    ) -> Result<RoaringTreemap, EpochError> {
+        self.all_of(|view| select(view, condition, context))
+    }
+
+    /// The documents for which a condition is null.
+    pub(in crate::epoch) fn select_nulls(
+        &self,
+        condition: &str,
+        context: &Context<'_>,
+    ) -> Result<RoaringTreemap, EpochError> {
+        self.all_of(|view| select_nulls(view, condition, context))
+    }
+
+    fn all_of(
+        &self,
+        of: impl Fn(&View) -> Result<RoaringTreemap, SqlError>,
+    ) -> Result<RoaringTreemap, EpochError> {
         let mut all = RoaringTreemap::new();
         self.each(|shard, view| {
-            all |= wholes(shard, select(view, Some(condition))?);
+            all |= wholes(shard, of(view)?);
             Ok(())
         })?;
         Ok(all)
@@ -229,10 +248,11 @@ impl Corpora {
         &self,
         expression: &str,
         mut of: impl FnMut(u64, Option<f64>),
+        context: &Context<'_>,
     ) -> Result<(), EpochError> {
         self.each(|shard, view| {
             let of = |id, value| of(whole(shard, DocId(id)).0, value);
-            Ok(number_values(view, expression, of)?)
+            Ok(number_values(view, expression, of, context)?)
         })
     }
 
@@ -241,10 +261,11 @@ impl Corpora {
         &self,
         expression: &str,
         mut of: impl FnMut(u64, Option<&str>),
+        context: &Context<'_>,
     ) -> Result<(), EpochError> {
         self.each(|shard, view| {
             let of = |id, value: Option<&str>| of(whole(shard, DocId(id)).0, value);
-            Ok(text_values(view, expression, of)?)
+            Ok(text_values(view, expression, of, context)?)
         })
     }
 

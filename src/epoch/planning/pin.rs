@@ -19,7 +19,7 @@ use crate::epoch::plan::{PinnedTokenizer, policy};
 use crate::epoch::recipe::{LongDocuments, Recipe, SourceRecipe};
 use crate::epoch::run::OwedPasses;
 use model::invariant::part;
-use model::{DocId, TokenizerId};
+use model::{Context, DocId, TokenizerId};
 use rayon::prelude::*;
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
@@ -48,13 +48,16 @@ impl<'a> PassBuilder<'a> {
         tokenizer: TokenizerId,
         pinned: &'a PinnedTokenizer,
         selections: &[(String, RoaringTreemap)],
+        context: &Context<'_>,
     ) -> Result<Self, EpochError> {
         let copies = match &recipe.select.repeat {
-            Some(expression) => Some(copies(against, recipe.seed, expression, selections)?),
+            Some(expression) => {
+                Some(copies(against, recipe.seed, expression, selections, context)?)
+            }
             None => None,
         };
         let curriculum = recipe.order.curriculum.as_ref();
-        let by = |curriculum| strata(against.corpora, tokenizer, curriculum, selections);
+        let by = |curriculum| strata(against.corpora, tokenizer, curriculum, selections, context);
         let strata = curriculum.map(by).transpose()?;
         Ok(Self { against, tokenizer, pinned, copies, strata })
     }
@@ -188,11 +191,12 @@ fn copies(
     seed: u64,
     expression: &str,
     selections: &[(String, RoaringTreemap)],
+    context: &Context<'_>,
 ) -> Result<(Vec<RoaringTreemap>, RoaringTreemap), EpochError> {
     let mut more: Vec<RoaringTreemap> = Vec::new();
     let mut never = RoaringTreemap::new();
     let mut wrong: Option<(u64, Option<f64>)> = None;
-    against.corpora.number_values(expression, |id, value| {
+    let of_value = |id, value: Option<f64>| {
         // Documents that are not drawn need no number.
         if !selections.iter().any(|(_, drawn)| drawn.contains(id)) {
             return;
@@ -217,7 +221,8 @@ fn copies(
                 layer.insert(id);
             }
         }
-    })?;
+    };
+    against.corpora.number_values(expression, of_value, context)?;
     match wrong {
         Some((id, value)) => Err(EpochError::Recipe(format!(
             "select.repeat is {} for document {id}; it must be a number from 0 to {COPIES}",

@@ -100,6 +100,7 @@ pub(super) fn resolve(
         against.kept,
         &sources.unlabelled,
         ids_of,
+        context,
     )?;
     limits::check_memory(&resolved, &sources.selections, context.memory)?;
     let draws = resolve_draws(corpora, &resolved, &mut pinned_tokenizer)?;
@@ -186,14 +187,14 @@ fn select_sources<'f>(
 ) -> Result<SourceSelections, EpochError> {
     let corpora = against.corpora;
     context.progress.begin("select", Some(recipe.sources.len() as u64));
-    let base = select::eligible_documents(against, recipe)?;
+    let base = select::eligible_documents(against, recipe, context)?;
     let (mut selections, mut counted) = (Vec::new(), BTreeMap::new());
     let (mut draws_from, mut unlabelled) = (BTreeMap::new(), Vec::new());
     for (source, from) in recipe.sources.iter().zip(origins) {
         context.interrupt.check()?;
         let of = (&base, few(source));
         let (selection, counts, without) =
-            select::source_documents(corpora, recipe, source, &from.ids, tokenizer, of)?;
+            select::source_documents(corpora, recipe, source, &from.ids, tokenizer, of, context)?;
         // Which near duplicates were ever encoded must not show in a plan.
         unlabelled.push(without.intersection_len(against.kept));
         draws_from.insert(source.name.clone(), from.found.clone());

@@ -11,7 +11,7 @@ use crate::epoch::permutation::coin;
 use crate::epoch::recipe::{Holdout, HoldoutSide, Recipe, SourceRecipe};
 use crate::sql::{Dependence, dependence, names_column};
 use model::show::count;
-use model::{Error, ErrorKind, SourceId, Standing, TokenizerId};
+use model::{Context, Error, ErrorKind, SourceId, Standing, TokenizerId};
 use roaring::RoaringTreemap;
 use serde::Serialize;
 use store::TOO_MANY_ROOTS;
@@ -171,13 +171,14 @@ pub(super) fn check_moment(
 pub(super) fn eligible_documents(
     against: &PlanInputs<'_>,
     recipe: &Recipe,
+    context: &Context<'_>,
 ) -> Result<RoaringTreemap, EpochError> {
     let PlanInputs { corpora, moment, kept, .. } = *against;
     check_expressions(corpora, recipe, moment)?;
     let near = near_documents(corpora, recipe)?;
-    let base = before_holdout(corpora, recipe, (kept, &near), |_, _| {})?;
+    let base = before_holdout(corpora, recipe, (kept, &near), |_, _| {}, context)?;
     match &recipe.select.holdout {
-        Some(holdout) => Ok(split_by_holdout(corpora, moment, holdout, (&base, kept))?.0),
+        Some(holdout) => Ok(split_by_holdout(corpora, moment, holdout, (&base, kept), context)?.0),
         None => Ok(base),
     }
 }
@@ -189,6 +190,7 @@ pub(super) fn before_holdout(
     recipe: &Recipe,
     (kept, near): (&RoaringTreemap, &RoaringTreemap),
     mut each: impl FnMut(LeftOutReason, &RoaringTreemap),
+    context: &Context<'_>,
 ) -> Result<RoaringTreemap, EpochError> {
     let mut base = kept | near;
     if recipe.select.exclude_removed {
@@ -200,7 +202,7 @@ pub(super) fn before_holdout(
         each(LeftOutReason::Suite, &base);
     }
     if let Some(condition) = &recipe.select.condition {
-        base &= corpora.select(condition)?;
+        base &= corpora.select(condition, context)?;
         each(LeftOutReason::Where, &base);
     }
     Ok(base)
@@ -220,6 +222,7 @@ pub(super) fn split_by_holdout(
     moment: &PlanMoment,
     holdout: &Holdout,
     (base, kept): (&RoaringTreemap, &RoaringTreemap),
+    context: &Context<'_>,
 ) -> Result<(RoaringTreemap, RoaringTreemap), EpochError> {
     let is_held = |group: &[u8]| coin("holdout", holdout.seed, group) < holdout.share;
     let wanted = |held: bool| held == (holdout.take == HoldoutSide::Holdout);
@@ -228,7 +231,7 @@ pub(super) fn split_by_holdout(
     // Documents with a group on the wanted side, and with one on the other side.
     let (mut here, mut there) = (RoaringTreemap::new(), RoaringTreemap::new());
     if !matches!(holdout.by.as_str(), "cluster" | "document") {
-        corpora.text_values(&holdout.by, |id, value| {
+        let of_value = |id, value: Option<&str>| {
             // A document without a value goes by its lineage.
             if let Some(group) = value
                 && of_lineage.remove(id)
@@ -236,7 +239,8 @@ pub(super) fn split_by_holdout(
                 let side = if wanted(is_held(group.as_bytes())) { &mut here } else { &mut there };
                 side.insert(id);
             }
-        })?;
+        };
+        corpora.text_values(&holdout.by, of_value, context)?;
     }
     corpora.lineages_at(moment, |document, root| {
         let is_wanted = wanted(is_held(&root.0.to_le_bytes()));
@@ -293,10 +297,11 @@ pub(super) fn source_documents(
     from: &[SourceId],
     tokenizer: TokenizerId,
     (base, few): (&RoaringTreemap, Option<&RoaringTreemap>),
+    context: &Context<'_>,
 ) -> Result<(RoaringTreemap, Option<LengthHistogram>, RoaringTreemap), EpochError> {
     let mut selection = documents_of_all(corpora, from)? & base;
     if let Some(condition) = &source.condition {
-        selection &= corpora.select(condition)?;
+        selection &= corpora.select(condition, context)?;
     }
     let unlabelled = few.map_or_else(RoaringTreemap::new, |few| &selection & few);
     selection -= &unlabelled;
@@ -317,9 +322,10 @@ pub(super) fn check(
     kept: &RoaringTreemap,
     unlabelled: &[u64],
     origins: impl Fn(&str) -> Vec<SourceId>,
+    context: &Context<'_>,
 ) -> Result<(), EpochError> {
     if selections.is_empty() {
-        let nulls = null_fields(corpora, [recipe.select.condition.as_deref()], kept)?;
+        let nulls = null_fields(corpora, [recipe.select.condition.as_deref()], kept, context)?;
         let why = format!(
             "no kept document of the snapshot passes select.where and min_tokens = {}{nulls}",
             recipe.select.min_tokens
@@ -332,7 +338,7 @@ pub(super) fn check(
             let source = recipe.sources.iter().find(|source| source.name == *name);
             let condition = source.and_then(|source| source.condition.as_deref());
             let conditions = [recipe.select.condition.as_deref(), condition];
-            let nulls = null_fields(corpora, conditions, &(own & kept))?;
+            let nulls = null_fields(corpora, conditions, &(own & kept), context)?;
             let labels = match unlabelled.get(at) {
                 Some(documents @ 1..) => format!(
                     "; {} left out for too few labels (select.min_trained = 0 draws them)",
@@ -366,6 +372,7 @@ fn null_fields<'c>(
     corpora: &Corpora,
     conditions: impl IntoIterator<Item = Option<&'c str>>,
     documents: &RoaringTreemap,
+    context: &Context<'_>,
 ) -> Result<String, EpochError> {
     let conditions: Vec<&str> = conditions.into_iter().flatten().collect();
     let mut names = Vec::new();
@@ -373,7 +380,7 @@ fn null_fields<'c>(
         let is_named = conditions.iter().any(|condition| names_column(condition, &field.name));
         if is_named && !documents.is_empty() {
             let name = field.name.replace('"', "\"\"");
-            let with_values = corpora.select(&format!("\"{name}\" IS NOT NULL"))?;
+            let with_values = corpora.select(&format!("\"{name}\" IS NOT NULL"), context)?;
             if with_values.is_disjoint(documents) {
                 names.push(format!("`{}`", field.name));
             }

@@ -17,7 +17,7 @@ use crate::epoch::error::EpochError;
 use crate::epoch::lengths::{blocks_of, slots};
 use crate::epoch::permutation::coin;
 use crate::epoch::recipe::Curriculum;
-use model::{DocId, TokenizerId};
+use model::{Context, DocId, TokenizerId};
 use rayon::prelude::*;
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
@@ -41,6 +41,7 @@ pub(super) fn strata(
     tokenizer: TokenizerId,
     curriculum: &Curriculum,
     selections: &[(String, RoaringTreemap)],
+    context: &Context<'_>,
 ) -> Result<BTreeMap<String, Vec<RoaringTreemap>>, EpochError> {
     let mut found = BTreeMap::new();
     if curriculum.by == "surprisal" {
@@ -61,7 +62,7 @@ pub(super) fn strata(
             held <= TOGETHER
         });
         let (some, others) = rest.split_at(fits.count().max(1));
-        let each = |each: &mut EachValue<'_>| corpora.number_values(&curriculum.by, each);
+        let each = |each: &mut EachValue<'_>| corpora.number_values(&curriculum.by, each, context);
         found.extend(together(curriculum, some, each)?);
         rest = others;
     }

@@ -9,7 +9,7 @@ use crate::inspect::{
     CorpusInfo, DocumentDetails, Domains, FieldInfo, PolicySetting, StandingCount, TokenizerInfo,
 };
 use crate::{epoch, inspect};
-use model::{Error, Interrupt};
+use model::{Context, Error, Interrupt};
 use roaring::RoaringTreemap;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -151,7 +151,7 @@ pub(super) fn plan(
 ) -> Result<(PlanReport, RoaringTreemap), Error> {
     let planned = epoch::stored_plan(corpora.first(), number)?;
     let removed_since = epoch::removed_since(corpora, &planned)?;
-    let explained = epoch::explain(corpora, &planned, interrupt)?;
+    let explained = epoch::explain(corpora, &planned, &Context::new().with_interrupt(interrupt))?;
     let documents = epoch::documents_of_epoch(corpora, &planned, interrupt)?;
     let of: Vec<(&View, RoaringTreemap)> =
         corpora.views().map(|(shard, view)| (view, parts(shard, &documents))).collect();

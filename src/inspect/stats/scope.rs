@@ -3,7 +3,6 @@
 use crate::inspect::InspectError;
 use crate::inspect::snapshots::SnapshotState;
 use crate::sql::DocumentFilter;
-use crate::sql::select_with;
 use model::{BLOCK_SIZE, DocId, TermId};
 use roaring::RoaringTreemap;
 use std::ops::Range;
@@ -44,8 +43,11 @@ impl<'a> StatsScope<'a> {
                 Some(term.unwrap_or(TermId(u32::MAX)))
             }
         };
-        let select = |condition: &String| select_with(view, condition, &filter.parameters);
-        let selected = filter.condition.as_ref().map(select).transpose()?;
+        let by_condition = DocumentFilter { source: None, snapshot: None, ..filter.clone() };
+        let selected = match by_condition.condition {
+            Some(_) => Some(by_condition.select(view)?),
+            None => None,
+        };
         Ok(Self { view, documents: moment.info.documents, kept: &moment.kept, selected, source })
     }
 

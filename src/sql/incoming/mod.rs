@@ -7,29 +7,27 @@ mod cells;
 #[cfg(test)]
 mod tests;
 
-use super::{growing, session};
 use crate::sql::engine::runtime;
 use crate::sql::error::SqlError;
-use crate::sql::expression::is_volatile;
+use crate::sql::expression::{is_volatile, parsed, simplified};
 use crate::sql::faults::{shown, words};
-use crate::sql::functions::text_quality;
-use crate::sql::rules::{exact, in_lists, operands};
+use crate::sql::syntax::parameters::SqlParameters;
 use crate::sql::syntax::{parser, presets};
+use crate::sql::view_engine::engine;
 use arrow::array::{Array, AsArray, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{DataType, Field, Schema};
 use cells::{BUILT_IN, RecordValue, RecordValueKind, array, row};
 use datafusion::common::DFSchema;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::error::DataFusionError;
-use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::session_state::SessionState;
-use datafusion::logical_expr::Expr;
-use datafusion::logical_expr::simplify::SimplifyContext;
-use datafusion::optimizer::simplify_expressions::ExprSimplifier;
+use datafusion::logical_expr::{Expr, ExprSchemable};
 use datafusion::physical_expr::PhysicalExpr;
+use datafusion::sql::sqlparser::ast::ExprWithAlias;
 use model::{Incoming, IncomingFilter, IncomingVerdict, catch_panic};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
+use store::View;
 
 /// Sets of types whose plans are remembered; beyond that, all are planned again.
 const PLANS: usize = 256;
@@ -49,8 +47,8 @@ struct PlannedCondition {
 
 /// A condition over the fields of incoming records and over `key`, `source`, `text`, `bytes`, `chars` and `meta`.
 pub struct RecordCondition {
-    sql: String,
-    state: SessionState,
+    parsed: ExprWithAlias,
+    engine: Arc<SessionState>,
     /// The columns that the condition names, in byte order.
     names: Vec<String>,
     plans: Mutex<BTreeMap<Vec<RecordValueKind>, Plan>>,
@@ -58,31 +56,24 @@ pub struct RecordCondition {
 }
 
 impl RecordCondition {
-    /// Reads a condition. Functions may make texts of a share of `memory`. It blocks.
+    /// Reads a condition on records that come into the corpus of `view`. It blocks.
     ///
     /// # Errors
     /// [`SqlError::Incoming`] for what is not a condition, or not the same each time.
-    pub fn new(sql: &str, memory: u64) -> Result<Self, SqlError> {
+    pub fn new(sql: &str, view: &View) -> Result<Self, SqlError> {
         let unusable = |why: String| SqlError::Incoming { condition: shown(sql), why };
-        session::check_expression(sql).map_err(|error| unusable(words(&error)))?;
+        let of_text = |sql: &str| parsed(sql).map_err(|error| unusable(words(&error)));
+        of_text(sql)?;
         // No signal of a record is stored yet, so presets compute them from its text.
         let spelled = presets::resolved(sql, true).map_err(unusable)?;
-        let value = usize::try_from(memory / 64).unwrap_or(usize::MAX).clamp(1 << 20, 64 << 20);
-        let mut state = SessionStateBuilder::new()
-            .with_default_features()
-            .with_type_planner(Arc::new(exact::TimestampsAreMicroseconds))
-            .build();
-        growing::bound(&mut state, value).map_err(SqlError::run)?;
-        exact::register(&mut state).map_err(SqlError::run)?;
-        text_quality::register(&mut state).map_err(SqlError::run)?;
         let mut condition = Self {
-            sql: spelled,
-            state,
+            parsed: of_text(&spelled)?,
+            engine: engine(view)?,
             names: Vec::new(),
             plans: Mutex::default(),
             unseen: Mutex::default(),
         };
-        let named = runtime::block_on(async { Ok(condition.named()) })?;
+        let named = runtime::block_on(async { Ok(condition.named(&spelled)) })?;
         condition.names = named.map_err(|why| {
             let has_query = parser::names(sql).iter().any(|word| word == "select");
             unusable(if has_query { "it contains a subquery".to_owned() } else { why })
@@ -95,21 +86,21 @@ impl RecordCondition {
         Ok(condition)
     }
 
-    /// The columns that the condition names.
-    fn named(&self) -> Result<Vec<String>, String> {
+    /// The columns that the condition names, whose text is `sql`.
+    fn named(&self, sql: &str) -> Result<Vec<String>, String> {
         // Every word may name a column.
-        let mut all: BTreeSet<String> = parser::names(&self.sql).into_iter().collect();
+        let mut all: BTreeSet<String> = parser::names(sql).into_iter().collect();
         all.extend(BUILT_IN.map(str::to_owned));
         let all: Vec<String> = all.into_iter().collect();
-        let of_kind = |kind| self.logical(&schema(&all, &vec![kind; all.len()]));
-        let expression = first_good(|kind| of_kind(kind).map_err(|error| words(&error)))?;
-        columns(&expression)
+        let of_kind = |kind| {
+            let columns = DFSchema::try_from(schema(&all, &vec![kind; all.len()]));
+            columns.and_then(|columns| self.logical(&columns)).map_err(|error| words(&error))
+        };
+        columns(&first_good(of_kind)?)
     }
 
-    fn logical(&self, schema: &Schema) -> Result<Expr, DataFusionError> {
-        let parsed = parser::parser(&self.sql)?.parse_into_expr()?;
-        let schema = DFSchema::try_from(schema.clone())?;
-        self.state.create_logical_expr_from_sql_expr(parsed, &schema)
+    fn logical(&self, columns: &DFSchema) -> Result<Expr, DataFusionError> {
+        self.engine.create_logical_expr_from_sql_expr(self.parsed.clone(), columns)
     }
 
     fn plan(&self, kinds: &[RecordValueKind]) -> Plan {
@@ -146,26 +137,22 @@ impl RecordCondition {
     }
 
     fn physical(&self, schema: &Schema) -> Result<Arc<dyn PhysicalExpr>, String> {
-        let plan = || -> Result<_, DataFusionError> {
-            let expression = self.logical(schema)?;
-            let columns = Arc::new(DFSchema::try_from(schema.clone())?);
-            let expression = exact::rewritten(expression, &columns)?;
-            operands::check_keys(&expression, &columns)?;
-            // Some functions, such as `coalesce`, exist only to be rewritten by the simplifier.
-            let context = SimplifyContext::builder().with_schema(Arc::clone(&columns)).build();
-            let simplifier = ExprSimplifier::new(context);
-            let coerced = in_lists::keep_truth(simplifier.coerce(expression, &columns)?)?.data;
-            let simple = simplifier.simplify(coerced)?;
-            let expression = operands::without_negative_zeros(simple)?.data;
-            let planned = self.state.create_physical_expr(expression, &columns)?;
-            let kind = planned.data_type(schema)?;
-            Ok((planned, kind))
+        let check = |kind: DataType| match kind {
+            DataType::Boolean | DataType::Null => Ok(()),
+            other => Err(DataFusionError::Plan(format!("it is of type {other}, not a condition"))),
         };
-        let (planned, kind) = plan().map_err(|error| words(&error))?;
-        match kind {
-            DataType::Boolean | DataType::Null => {}
-            other => return Err(format!("it is of type {other}, not a condition")),
-        }
+        let plan = || -> Result<_, DataFusionError> {
+            let columns = Arc::new(DFSchema::try_from(schema.clone())?);
+            let condition = self.logical(&columns)?;
+            // Before types are made alike there may be none yet.
+            condition.get_type(&columns).map_or(Ok(()), check)?;
+            let none = SqlParameters::default();
+            let simple = simplified(&self.engine, condition, Arc::clone(&columns), &none)?;
+            let planned = self.engine.create_physical_expr(simple, &columns)?;
+            check(planned.data_type(schema)?)?;
+            Ok(planned)
+        };
+        let planned = plan().map_err(|error| words(&error))?;
         if depth(&planned) > DEPTH {
             return Err(format!("it is nested deeper than {DEPTH}: write lists as `x IN (..)`"));
         }

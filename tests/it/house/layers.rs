@@ -39,7 +39,7 @@ const LAYERS: &[(&str, &str)] = &[
     ),
     (
         "epoch",
-        "model store output corpus sql::select sql::number_values sql::text_values sql::dependence \
+        "model store output corpus sql::select sql::select_nulls sql::number_values sql::text_values sql::dependence \
          sql::names_column sql::resolved sql::contaminated decide::MemberSorter \
          contamination sql::Dependence sql::SqlError tokenizer::stored_vocabulary tokenizer::Vocabulary \
          tokenizer::TokenizerError tokenizer::Segmentation",

@@ -1,17 +1,18 @@
 //! Conditions select the same documents whether the indexes answer them, the engine does, or another engine.
 
 use crate::support::{
-    MEMORY, Ran, Random, TestDir, WEB_BY_ID, corpusdb, corpusdb_test, declaring, fixture, ingest,
-    init, json_lines, prose, python, python_has, seeds, sound,
+    MEMORY, Ran, Random, TestDir, WEB_BY_ID, command, corpusdb, corpusdb_test, declaring, fixture,
+    ingest, init, interrupt, json_lines, prose, python, python_has, seeds, sound,
 };
-use corpusdb::Corpus;
-use corpusdb::sql::{PrintFormat, RowPrinter};
+use corpusdb::sql::{DocumentFilter, PrintFormat, RowPrinter};
+use corpusdb::{Corpus, Interrupt};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::process::Stdio;
 
 /// Two sources: one with keys, fields of every type, duplicates, newer versions and removals; one without keys.
 struct TypedCorpus {
@@ -536,4 +537,57 @@ corpusdb_test!(verbs_that_change_count_matches_first, TypedCorpus::new(), |place
     // A list of documents is what was asked for: there is nothing to tell.
     let named = corpusdb(&["remove", &place.corpus, "3", "--json"]).good();
     assert!(named.json()["selection"].is_null());
+});
+
+// The engine heard of no stop while it evaluated a condition: a verb that waited for one ended only with it.
+corpusdb_test!(an_interrupt_ends_a_condition_of_any_verb, TypedCorpus::new(), |place| {
+    // 10^11 pairs: hours.
+    let condition = "id IN (SELECT a.value + b.value FROM generate_series(1, 1000) a CROSS JOIN \
+                     generate_series(1, 100000000) b WHERE (a.value * b.value) % 7 = 9)";
+    let pause = || std::thread::sleep(std::time::Duration::from_millis(500));
+    let removed = place.count("standing = 'removed'");
+    let stop = Interrupt::default();
+    let filter = || DocumentFilter::from(condition).with_interrupt(&stop);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            pause();
+            stop.raise();
+        });
+        assert!(place.open().count(filter()).unwrap_err().is_interrupt());
+    });
+    assert!(place.open().selection(filter()).unwrap_err().is_interrupt());
+    assert!(place.open().count(DocumentFilter::from("kept").with_interrupt(&stop)).is_err());
+    let out = place.scratch.arg("out.jsonl");
+    for verb in [&["remove"][..], &["restore", "--dry-run"], &["export", "--to", &out]] {
+        let line = [&verb[..1], &[&*place.corpus], &verb[1..], &["--where", condition]].concat();
+        let mut child = command(&line).stdin(Stdio::null()).spawn().unwrap();
+        pause();
+        assert!(child.try_wait().unwrap().is_none(), "{verb:?} is under way");
+        interrupt(&child);
+        assert_eq!(child.wait().unwrap().code(), Some(130), "{verb:?}");
+    }
+    assert!(!Path::new(&out).exists());
+    assert_eq!(place.count("standing = 'removed'"), removed);
+});
+
+// A text that was put into a statement could end the brackets around it.
+corpusdb_test!(no_text_breaks_out_of_a_condition, TypedCorpus::new(), |place| {
+    let corpus = place.open();
+    let all = place.count("true");
+    for text in [
+        "true) OR (true",
+        "false) UNION SELECT id FROM documents WHERE (true",
+        "true;",
+        "true AS t",
+    ] {
+        assert!(corpus.count(text).is_err() && corpus.selection(text).is_err(), "{text}");
+    }
+    for text in ["false OR true -- a comment", "true /* one */", "\n(true)\n--"] {
+        assert_eq!(
+            (place.count(text), corpus.selection(text).unwrap().documents.len()),
+            (all, all)
+        );
+    }
+    let nulls = corpus.selection("n = 1 OR n = 7 -- of n").unwrap().left_out_null;
+    assert_eq!(nulls, place.count("n IS NULL"));
 });

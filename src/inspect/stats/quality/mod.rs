@@ -85,6 +85,7 @@ pub fn quality(
     let looked_at = DocumentFilter {
         condition: options.condition.clone(),
         source: options.source.clone(),
+        interrupt: context.interrupt.clone(),
         ..DocumentFilter::default()
     };
     let scope = StatsScope::new(view, &looked_at, &moment)?;

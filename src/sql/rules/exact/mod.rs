@@ -4,7 +4,7 @@
 //! of the user: [`arithmetic`] keeps whole numbers from wrapping, [`casts`] keeps narrowing casts where they were
 //! written, [`floats`] have one zero and one NaN, [`intervals`] compares lengths of time, [`moments`] keeps timestamps in microseconds, [`patterns`] reads
 //! LIKE with any escape. Sums are those of [`totals`], lead and lag those of [`neighbours`]. Statements, conditions and
-//! values get all of it by [`register`], conditions on records by [`rewritten`] too.
+//! values get all of it by [`register`].
 
 mod arithmetic;
 mod calendar;
@@ -20,7 +20,7 @@ mod tests;
 mod totals;
 
 use arrow::datatypes::DataType;
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, Result};
 use datafusion::config::ConfigOptions;
 use datafusion::execution::FunctionRegistry;
@@ -42,11 +42,6 @@ pub(in crate::sql) fn register(registry: &mut dyn FunctionRegistry) -> Result<()
     neighbours::register(registry)?;
     totals::register(registry)?;
     registry.register_function_rewrite(Arc::new(ExactAnswers))
-}
-
-/// An expression that means what SQL says, for expressions that no plan holds.
-pub(in crate::sql) fn rewritten(expression: Expr, schema: &DFSchema) -> Result<Expr> {
-    expression.transform_up(|part| exact(part, schema)).map(|rewritten| rewritten.data)
 }
 
 #[derive(Debug)]
