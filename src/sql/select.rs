@@ -4,7 +4,8 @@ use super::{session, statement};
 use crate::sql::documents::filter::{ResolvedPredicate, StoredBlock};
 use crate::sql::documents::predicate::{Predicate, PredicateBuilder};
 use crate::sql::documents::schema::DocumentColumns;
-use crate::sql::engine::runtime;
+use crate::sql::engine::evaluation::Evaluation;
+use crate::sql::engine::{evaluation, runtime};
 use crate::sql::error::SqlError;
 use crate::sql::syntax::faults::{shown, unknown_column, words};
 use crate::sql::syntax::parameters::SqlParameters;
@@ -160,7 +161,10 @@ pub(crate) async fn plan(
         }
         Err(error) => Err(error),
     };
-    planned.map_err(|error| condition_error(view, expression, &error))
+    planned.map_err(|error| match evaluation::check_planning() {
+        Err(stopped) => stopped,
+        Ok(()) => condition_error(view, expression, &error),
+    })
 }
 
 pub(crate) fn condition_error(view: &View, expression: &str, error: &DataFusionError) -> SqlError {
@@ -208,6 +212,11 @@ pub(crate) fn for_each_batch(
 ) -> Result<(), SqlError> {
     let (sender, receiver) = sync_channel(QUEUE);
     let work = async move { statement::run(state, plan, &sender).await };
-    let all = || receiver.into_iter().for_each(|batch| each(&batch));
+    let all = |evaluation: &Evaluation| {
+        for batch in receiver {
+            evaluation.hand_over(batch.get_array_memory_size());
+            each(&batch);
+        }
+    };
     runtime::drive(work, all).map(|((), ())| ())
 }

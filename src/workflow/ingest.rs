@@ -89,7 +89,7 @@ impl CorpusWriter {
             curate::find(self.view(), name)?;
         }
         let filter = match &options.condition {
-            Some(sql) => Some(RecordCondition::new(sql, self.memory())?),
+            Some(sql) => Some(RecordCondition::new(sql)?),
             None => None,
         };
         let filter = filter.map(|filter| Arc::new(filter) as Arc<dyn IncomingFilter>);

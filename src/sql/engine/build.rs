@@ -3,13 +3,12 @@
 //! Functions and rules are made once for a view; tables, the clock and limits of memory belong to each statement. A
 //! statement that may read files has an engine of its own, whose caches of files end with it.
 
-use super::limits::QueryLimits;
-use super::pool::SortSharePool;
+use super::memory::{QueryLimits, SortSharePool};
+use super::stop::{OperatorStop, StoppableRule};
 use crate::sql::documents::coded::CodedGroupBy;
 use crate::sql::documents::table::PARTITIONS;
 use crate::sql::error::SqlError;
-use crate::sql::functions::{json, text_quality};
-use crate::sql::growing;
+use crate::sql::functions::{counts, json, text_quality};
 use crate::sql::rules::exact;
 use crate::sql::rules::in_lists::NullSafeInLists;
 use crate::sql::rules::multisets::SetsCountCopies;
@@ -21,7 +20,8 @@ use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::execution::session_state::SessionState;
 use datafusion::execution::{FunctionRegistry, SessionStateBuilder};
 use datafusion::functions_aggregate::approx_percentile_cont::approx_percentile_cont_udaf;
-use datafusion::optimizer::{Analyzer, AnalyzerRule};
+use datafusion::optimizer::{Analyzer, AnalyzerRule, Optimizer};
+use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::prelude::SessionConfig;
 use std::sync::Arc;
 use store::View;
@@ -34,8 +34,8 @@ pub(in crate::sql) struct BatchLimits {
     pub(in crate::sql) rows: usize,
     /// Bytes of all texts of the batch.
     pub(in crate::sql) texts: usize,
-    /// Bytes that one function may make of the batch.
-    pub(in crate::sql) value: usize,
+    /// Bytes of a row of a file.
+    pub(in crate::sql) file_row: usize,
 }
 
 /// The engine of a view without tables: made once and cloned for every statement. It keeps no view open.
@@ -58,7 +58,7 @@ fn made(view: &View, runtime: Arc<RuntimeEnv>) -> Result<SessionState> {
         .with_extension(Arc::new(BatchLimits {
             rows: limits.rows_with_text(view),
             texts: limits.texts,
-            value: limits.value,
+            file_row: limits.file_row,
         }));
     // Scans choose their own partitions; dealing rows out round-robin would lose their order.
     config.options_mut().optimizer.enable_round_robin_repartition = false;
@@ -76,16 +76,27 @@ fn made(view: &View, runtime: Arc<RuntimeEnv>) -> Result<SessionState> {
     analyzers.push(Arc::new(SetsCountCopies));
     analyzers.push(Arc::new(SubqueriesKeepNulls));
     analyzers.push(Arc::new(NullSafeInLists));
+    let mut optimizers = Optimizer::new().rules;
+    optimizers.push(Arc::new(ZeroHasNoSign));
+    let mut physical = PhysicalOptimizer::new().rules;
+    physical.push(Arc::new(CodedGroupBy));
     let mut state = SessionStateBuilder::new()
         .with_config(config)
         .with_runtime_env(runtime)
         .with_default_features()
-        .with_analyzer_rules(analyzers)
+        .with_analyzer_rules(
+            analyzers.into_iter().map(|rule| Arc::new(StoppableRule(rule)) as _).collect(),
+        )
         .with_type_planner(Arc::new(exact::TimestampsAreMicroseconds))
-        .with_optimizer_rule(Arc::new(ZeroHasNoSign))
-        .with_physical_optimizer_rule(Arc::new(CodedGroupBy))
+        .with_optimizer_rules(
+            optimizers.into_iter().map(|rule| Arc::new(StoppableRule(rule)) as _).collect(),
+        )
+        .with_physical_optimizer_rules(
+            physical.into_iter().map(|rule| Arc::new(StoppableRule(rule)) as _).collect(),
+        )
         .build();
-    growing::bound(&mut state, limits.value)?;
+    state.register_expr_planner(Arc::new(OperatorStop))?;
+    counts::register(&mut state)?;
     json::register(&mut state)?;
     exact::register(&mut state)?;
     exact::register_series(&mut state);

@@ -7,11 +7,11 @@ mod cells;
 #[cfg(test)]
 mod tests;
 
-use super::{growing, session};
+use super::session;
 use crate::sql::engine::runtime;
 use crate::sql::error::SqlError;
 use crate::sql::expression::is_volatile;
-use crate::sql::functions::text_quality;
+use crate::sql::functions::{counts, text_quality};
 use crate::sql::rules::{exact, in_lists, operands};
 use crate::sql::syntax::faults::{shown, words};
 use crate::sql::syntax::{parser, presets};
@@ -58,21 +58,20 @@ pub struct RecordCondition {
 }
 
 impl RecordCondition {
-    /// Reads a condition. Functions may make texts of a share of `memory`. It blocks.
+    /// Reads a condition. It blocks.
     ///
     /// # Errors
     /// [`SqlError::Incoming`] for what is not a condition, or not the same each time.
-    pub fn new(sql: &str, memory: u64) -> Result<Self, SqlError> {
+    pub fn new(sql: &str) -> Result<Self, SqlError> {
         let unusable = |why: String| SqlError::Incoming { condition: shown(sql), why };
         session::check_expression(sql).map_err(|error| unusable(words(&error)))?;
         // No signal of a record is stored yet, so presets compute them from its text.
         let spelled = presets::resolved(sql, true).map_err(unusable)?;
-        let value = usize::try_from(memory / 64).unwrap_or(usize::MAX).clamp(1 << 20, 64 << 20);
         let mut state = SessionStateBuilder::new()
             .with_default_features()
             .with_type_planner(Arc::new(exact::TimestampsAreMicroseconds))
             .build();
-        growing::bound(&mut state, value).map_err(SqlError::run)?;
+        counts::register(&mut state).map_err(SqlError::run)?;
         exact::register(&mut state).map_err(SqlError::run)?;
         text_quality::register(&mut state).map_err(SqlError::run)?;
         let mut condition = Self {

@@ -4,7 +4,7 @@ use super::*;
 use proptest::prelude::*;
 
 fn verdicts(condition: &str, records: &[&str]) -> Vec<IncomingVerdict> {
-    let condition = RecordCondition::new(condition, 64 << 20).unwrap();
+    let condition = RecordCondition::new(condition).unwrap();
     condition.verdicts(&records.iter().map(|fields| incoming(fields)).collect::<Vec<_>>())
 }
 
@@ -65,7 +65,7 @@ fn invalid_conditions_are_refused_at_once() {
         ("nofunction(score)", "nofunction"),
         (deep.as_str(), "operators"),
     ] {
-        let error = RecordCondition::new(condition, 64 << 20).err().map(|e| e.to_string());
+        let error = RecordCondition::new(condition).err().map(|e| e.to_string());
         let error = error.unwrap_or_else(|| panic!("{condition} is taken"));
         assert!(error.contains(words), "{condition}: {error}");
     }
@@ -87,7 +87,7 @@ fn a_record_without_an_answer_is_an_error_of_its_own() {
 
 #[test]
 fn fields_that_no_record_had_are_known() {
-    let condition = RecordCondition::new("scroe > 1 OR lang = 'de' OR bytes > 1", 0).unwrap();
+    let condition = RecordCondition::new("scroe > 1 OR lang = 'de' OR bytes > 1").unwrap();
     assert_eq!(condition.unseen(), ["lang", "scroe"]);
     condition.verdicts(&[incoming(r#"{"score":1,"lang":"en"}"#)]);
     assert_eq!(condition.unseen(), ["scroe"]);
@@ -110,8 +110,8 @@ proptest! {
         let records: Vec<String> = values.iter().map(record).collect();
         let records: Vec<Incoming<'_>> = records.iter().map(|fields| incoming(fields)).collect();
         let sql = "CAST(score AS DOUBLE) >= 0.75 AND lang <> 'en'";
-        let together = RecordCondition::new(sql, 0).unwrap();
-        let alone = RecordCondition::new(sql, 0).unwrap();
+        let together = RecordCondition::new(sql).unwrap();
+        let alone = RecordCondition::new(sql).unwrap();
         let each: Vec<IncomingVerdict> = records.iter().flat_map(|it| alone.verdicts(&[*it])).collect();
         let all: Vec<IncomingVerdict> =
             records.chunks(cut).flat_map(|records| together.verdicts(records)).collect();

@@ -60,7 +60,7 @@ impl FileTable {
     ) -> std::result::Result<Self, SqlError> {
         let extension = session.config().get_extension::<BatchLimits>();
         let limits = extension.map_or(FileLimits { row: 64 << 20, batch: 1 << 20 }, |limits| {
-            FileLimits { row: limits.value, batch: limits.texts }
+            FileLimits { row: limits.file_row, batch: limits.texts }
         });
         let mut files = find(kind, path)?;
         let (content, fields, bytes, rows) = match kind {
