@@ -6,13 +6,16 @@ use corpusdb::{Context, Interrupt, Progress, ProgressTally};
 use pyo3::prelude::*;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How often a waiting call checks for signals and reports progress.
 pub(crate) const TICK: Duration = Duration::from_millis(50);
 
 /// How long the interpreter waits at exit for calls that Ctrl-C left: longer than the engine needs for one batch.
 const LEAVE: Duration = Duration::from_secs(10);
+
+/// Time between two looks at statements that were left.
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// The number of threads that read for calls, with those that a Ctrl-C left running.
 static READING: ReaderThreads = ReaderThreads { threads: Mutex::new(0), ended: Condvar::new() };
@@ -47,8 +50,13 @@ pub(crate) fn wait_for_reads(py: Python<'_>) {
         return;
     }
     py.detach(|| {
+        let begun = Instant::now();
         let threads = READING.threads.lock().unwrap_or_else(PoisonError::into_inner);
         let _ = READING.ended.wait_timeout_while(threads, LEAVE, |threads| *threads > 0);
+        // The library leaves a statement, too, that is within a call of a function.
+        while corpusdb::sql::is_evaluating() && begun.elapsed() < LEAVE {
+            std::thread::sleep(PAUSE);
+        }
     });
 }
 

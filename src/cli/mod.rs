@@ -18,6 +18,7 @@ mod files;
 mod find;
 mod keywords;
 mod limits;
+mod memory_watch;
 mod output;
 mod paint;
 mod record;
@@ -37,6 +38,7 @@ use clap::{ArgMatches, Command, CommandFactory, FromArgMatches, Parser};
 use session::{CommandSession, WrittenFromVerbs};
 use std::cell::RefCell;
 use std::ffi::OsString;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use verb::{AnswerForm, DryRun, HandleKind, OpenHandle, VerbAnswer, VerbCall, VerbEntry};
@@ -131,7 +133,13 @@ pub fn main_from(arguments: &[OsString], program: Vec<OsString>) -> u8 {
                 output::error(&[words], 2);
                 return 2;
             }
-            run_row(row, &matches, inner, program)
+            let code = run_row(row, &matches, inner, program);
+            // A statement that was stopped may be within a call of a function.
+            if corpusdb::sql::is_evaluating() {
+                let _ = std::io::stdout().flush();
+                memory_watch::leave(code);
+            }
+            code
         }
         None => {
             output::error(&[format!("unknown verb `{path}`")], 2);
@@ -439,6 +447,7 @@ fn refused(error: &clap::Error) -> u8 {
 
 /// Prints an error with its causes.
 fn failed(error: &anyhow::Error) -> u8 {
+    memory_watch::claim_end();
     let code = exit_code(error);
     output::error(&causes(error), code);
     code

@@ -1,8 +1,8 @@
 //! Flags that every verb takes, and what a verb gets by them: progress, Ctrl-C, memory, threads, open corpora.
 
 use super::bar::{Bar, NotesAlone};
-use super::output;
 use super::stop_signals::StopSignals;
+use super::{memory_watch, output};
 use anyhow::Context as _;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use corpusdb::remote::ObjectStores;
@@ -103,15 +103,15 @@ impl CommandSession {
         program: Vec<OsString>,
         verbs: WrittenFromVerbs,
     ) -> anyhow::Result<Self> {
+        let memory = globals.memory.unwrap_or_else(|| Corpus::options().memory_bytes());
+        memory_watch::watch(memory);
         let interrupt = Interrupt::default();
         let heard = Arc::new(Mutex::new(safe_points.then(|| interrupt.clone())));
         let current = Arc::clone(&heard);
         let stops = StopSignals::hear(move || {
             match &*current.lock().unwrap_or_else(PoisonError::into_inner) {
                 Some(asked) if !asked.is_raised() => asked.raise(),
-                // Threads of the store and of a statement still run, and use what the C library would free at an
-                // ordinary exit.
-                _ => signal_hook::low_level::exit(130),
+                _ => memory_watch::leave(130),
             }
         })?;
         let progress: Box<dyn Progress> = if globals.no_progress || globals.json {
@@ -122,7 +122,6 @@ impl CommandSession {
         let threads = globals.threads.map_or(Corpus::options().thread_count(), usize::from);
         // Parallel work outside of an ingest uses the global pool.
         let _ = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
-        let memory = globals.memory.unwrap_or_else(|| Corpus::options().memory_bytes());
         let GlobalArgs { json, no_progress, default_corpus, .. } = globals;
         Ok(Self {
             program,

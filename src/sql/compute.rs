@@ -6,7 +6,7 @@ use crate::sql::syntax::parameters::SqlParameters;
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::{DataType, Float64Type, Int64Type, TimestampMicrosecondType, UInt64Type};
 use arrow::record_batch::RecordBatch;
-use model::{Context, FieldKind, FieldValue, shown_timestamp};
+use model::{Context, FieldKind, FieldValue, Interrupt, shown_timestamp};
 use std::ops::Range;
 use store::View;
 
@@ -35,7 +35,8 @@ pub enum ComputedValue {
 /// As [`super::select`].
 pub fn expression_kind(view: &View, expression: &str) -> Result<Option<FieldKind>, SqlError> {
     let expression = SqlExpression::parse(view, expression, &SqlParameters::default())?;
-    let (_, plan) = expression.planned("SELECT ? FROM documents".to_owned())?;
+    let template = "SELECT ? FROM documents".to_owned();
+    let (_, plan) = expression.planned(template, &Interrupt::default())?;
     let field = plan.schema().fields().first();
     Ok(match field.map_or(DataType::Null, |field| field.data_type().clone()) {
         kind if kind.is_string() => Some(FieldKind::Keyword),

@@ -5,7 +5,7 @@
 
 use crate::sql::documents::predicate::{Predicate, PredicateBuilder};
 use crate::sql::documents::schema::DocumentColumns;
-use crate::sql::engine::runtime;
+use crate::sql::engine::{evaluation, runtime};
 use crate::sql::error::SqlError;
 use crate::sql::faults::{shown, unknown_column, words};
 use crate::sql::rules::operands::without_negative_zeros;
@@ -118,16 +118,17 @@ impl SqlExpression {
     /// [`SqlError::Where`] for an expression that is no condition; [`SqlError::Interrupted`].
     pub(crate) fn matches(self, interrupt: &Interrupt) -> Result<ConditionAnswer, SqlError> {
         interrupt.check()?;
-        let interrupt = interrupt.clone();
-        runtime::join(runtime::start(async move {
+        let own = interrupt.clone();
+        let planning = runtime::start(interrupt, async move {
             let statement = self.statement(MATCHES)?;
             // What is wrong with the expression the engine says.
             if let Some(predicate) = self.predicate().ok().flatten() {
                 return Ok(ConditionAnswer::Index(predicate));
             }
             let (state, plan) = self.plan(statement).await?;
-            statement::rows(state, plan, &interrupt).map(ConditionAnswer::Engine)
-        })?)
+            statement::rows(state, plan, &own).map(ConditionAnswer::Engine)
+        })?;
+        planning.join()
     }
 
     /// The rows of `template`, a query of ours with a `?` wherever the expression is to stand. It blocks.
@@ -136,7 +137,7 @@ impl SqlExpression {
     /// As [`SqlExpression::matches`].
     pub(crate) fn rows(self, template: String, interrupt: &Interrupt) -> Result<SqlRows, SqlError> {
         interrupt.check()?;
-        let (state, plan) = self.planned(template)?;
+        let (state, plan) = self.planned(template, interrupt)?;
         statement::rows(state, plan, interrupt)
     }
 
@@ -144,8 +145,14 @@ impl SqlExpression {
     ///
     /// # Errors
     /// As [`SqlExpression::matches`].
-    pub(crate) fn planned(self, template: String) -> Result<(SessionState, LogicalPlan), SqlError> {
-        runtime::join(runtime::start(async move { self.plan(self.statement(&template)?).await })?)
+    pub(crate) fn planned(
+        self,
+        template: String,
+        interrupt: &Interrupt,
+    ) -> Result<(SessionState, LogicalPlan), SqlError> {
+        let planning =
+            runtime::start(interrupt, async move { self.plan(self.statement(&template)?).await })?;
+        planning.join()
     }
 
     async fn plan(&self, statement: Statement) -> Result<(SessionState, LogicalPlan), SqlError> {
@@ -195,6 +202,9 @@ impl SqlExpression {
     }
 
     fn fault(&self, error: &DataFusionError) -> SqlError {
+        if let Err(stopped) = evaluation::check_planning() {
+            return stopped;
+        }
         fault(&self.view, &self.text, error)
     }
 }
@@ -249,13 +259,14 @@ pub struct Dependence {
 /// As [`crate::sql::select`].
 pub fn dependence(view: &View, expression: &str) -> Result<Dependence, SqlError> {
     let expression = SqlExpression::parse(view, expression, &SqlParameters::default())?;
-    runtime::join(runtime::start(async move {
+    let planning = runtime::start(&Interrupt::default(), async move {
         let statement = expression.statement("SELECT ? FROM documents")?;
         let state = session::session(&expression.view)?;
         let plan = expression.bound(&state, statement).await?;
         let columns = DocumentColumns::of(&expression.view);
         Dependence::of(&plan, &columns).map_err(|error| expression.fault(&error))
-    })?)
+    })?;
+    planning.join()
 }
 
 impl Dependence {

@@ -5,7 +5,7 @@
 
 use super::query::SqlQuery;
 use crate::sql::documents::table::DocumentsTable;
-use crate::sql::engine::limits::BatchLimits;
+use crate::sql::engine::memory::BatchLimits;
 use crate::sql::error::SqlError;
 use crate::sql::faults::shown;
 use crate::sql::functions::table_functions;
@@ -33,11 +33,6 @@ use store::View;
 
 /// Longest constant, in bytes, that is negligible beside a row.
 const CONSTANT: usize = 1 << 10;
-
-/// Bytes that one function may make of a batch.
-pub(crate) fn value_limit(state: &SessionState) -> usize {
-    state.config().get_extension::<BatchLimits>().map_or(0, |limits| limits.value)
-}
 
 /// A session with the tables of `view`, within the memory that the view was opened with. It reads no file.
 pub(crate) fn session(view: &View) -> Result<SessionState, SqlError> {

@@ -1,12 +1,12 @@
 //! Runs one statement on a thread of its own, which sends the caller batches as the engine makes them.
 
 use super::explain::scans_explained;
-use super::metered::metered;
 use super::query::SqlQuery;
 use super::session::StatementKind;
 use super::{catalogue, session};
-use crate::sql::engine::runtime;
+use crate::sql::engine::runtime::RunningStatement;
 use crate::sql::engine::stop::stopped_by;
+use crate::sql::engine::{evaluation, runtime};
 use crate::sql::error::SqlError;
 use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
@@ -18,23 +18,22 @@ use datafusion::physical_plan::{ExecutionPlan, execute_stream, execute_stream_pa
 use futures::StreamExt;
 use model::Interrupt;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::time::Duration;
+use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use store::View;
 
 /// Batches that wait between the engine and the caller.
 const QUEUE: usize = 2;
-/// How often a caller that waits for rows looks whether a stop was requested.
-const TICK: Duration = Duration::from_millis(20);
 
 /// The answer to a statement: its columns, known at once, and its rows, batch by batch as the engine makes them. It
-/// ends with the last batch or with an error. Dropping it earlier ends the query, once the engine has made its current
-/// batch.
+/// ends with the last batch or with an error. Dropping it earlier ends the query, within moments or with the call of a
+/// function that it is in: until then its thread reads the view.
 pub struct SqlRows {
     schema: SchemaRef,
-    batches: Option<Receiver<RecordBatch>>,
-    driver: Option<runtime::RunningStatement<()>>,
-    interrupt: Interrupt,
+    batches: Receiver<RecordBatch>,
+    /// None once the statement has ended or was left.
+    driver: Option<RunningStatement<()>>,
+    /// Whether the caller keeps what it makes of the rows: that is not the statement's.
+    is_kept: bool,
 }
 
 impl SqlRows {
@@ -57,36 +56,30 @@ impl Iterator for SqlRows {
     type Item = Result<RecordBatch, SqlError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        match next(self.batches.as_ref()?, &self.interrupt) {
-            Ok(Some(batch)) => return Some(Ok(batch)),
-            Ok(None) => self.batches = None,
-            Err(error) => {
-                self.batches = None;
-                return Some(Err(error));
+        let driver = self.driver.take()?;
+        match driver.next(&self.batches) {
+            Ok(Some(batch)) => {
+                if self.is_kept {
+                    driver.hand_over(batch.get_array_memory_size());
+                }
+                self.driver = Some(driver);
+                Some(Ok(batch))
             }
-        }
-        runtime::join(self.driver.take()?).err().map(Err)
-    }
-}
-
-/// The next thing that the thread sends; none when nothing more comes.
-fn next<T>(from: &Receiver<T>, interrupt: &Interrupt) -> Result<Option<T>, SqlError> {
-    loop {
-        match from.recv_timeout(TICK) {
-            Ok(sent) => return Ok(Some(sent)),
-            Err(RecvTimeoutError::Disconnected) => return Ok(None),
-            Err(RecvTimeoutError::Timeout) => interrupt.check()?,
+            Ok(None) => driver.join().err().map(Err),
+            Err(stopped) => {
+                self.batches = channel().1;
+                Some(Err(stopped))
+            }
         }
     }
 }
 
 impl Drop for SqlRows {
     fn drop(&mut self) {
-        // The thread sees that its receiver is gone; once it has ended, nothing of the query runs behind the caller's
-        // back.
-        self.batches = None;
         if let Some(driver) = self.driver.take() {
-            let _ = runtime::join(driver);
+            // A thread that waits for room sees that its receiver is gone.
+            self.batches = channel().1;
+            driver.leave();
         }
     }
 }
@@ -102,11 +95,12 @@ impl std::fmt::Debug for SqlRows {
 /// the columns of one, `SHOW FUNCTIONS` the functions (docs/reference/sql.md has them all).
 ///
 /// A quarter of the memory that the view was opened with bounds what sorts, joins and aggregates hold;
-/// they spill to temporary files, or fail. It blocks until the statement is planned, and its rows block until there are
+/// they spill to temporary files, or fail. One call of a function takes what it takes: a text of up to 2 GiB. Planning
+/// ends after 20 seconds. It blocks until the statement is planned, and its rows block until there are
 /// some; do not call it on a thread that drives an async runtime.
 ///
-/// Once the stop of `query` is asked for, what is waited for ends within moments, and the engine with the batch that any
-/// part of it is at.
+/// Once the stop of `query` is asked for, what is waited for ends within 20 milliseconds, and the engine with the batch
+/// that any part of it is at: in a thread of its own, which reads the view until then.
 ///
 /// # Errors
 /// [`SqlError`]: a statement that is not a query or cannot be planned; [`SqlError::Interrupted`];
@@ -117,7 +111,7 @@ pub fn sql(view: &View, query: impl Into<SqlQuery>) -> Result<SqlRows, SqlError>
     let interrupt = query.interrupt.clone();
     let (columns, schema) = sync_channel(1);
     let (sender, batches) = sync_channel(QUEUE);
-    let driver = runtime::start(async move {
+    let driver = runtime::start(&interrupt, async move {
         let statement = match session::parse(&query.text)? {
             StatementKind::Rows(statement) => statement,
             StatementKind::Tables => return one(catalogue::tables()?, &columns, &sender),
@@ -131,18 +125,16 @@ pub fn sql(view: &View, query: impl Into<SqlQuery>) -> Result<SqlRows, SqlError>
         let state = session::session_with(&view, &query)?;
         let plan = session::plan(&state, statement, &query).await?;
         let explained = scans_explained(&plan)?;
-        let (schema, streams) = start(state, &plan, &query.interrupt).await?;
+        let (schema, streams) = start(state, &plan).await?;
         if columns.send(schema).is_ok() && explained.is_none_or(|it| sender.send(it).is_ok()) {
             give(streams, &sender).await?;
         }
         Ok(())
     })?;
-    match next(&schema, &interrupt)? {
-        Some(schema) => {
-            Ok(SqlRows { schema, batches: Some(batches), driver: Some(driver), interrupt })
-        }
+    match driver.next(&schema)? {
+        Some(schema) => Ok(SqlRows { schema, batches, driver: Some(driver), is_kept: false }),
         // The thread ended before it sent columns: its error says why.
-        None => Err(runtime::join(driver).err().unwrap_or(SqlError::Panicked)),
+        None => Err(driver.join().err().unwrap_or(SqlError::Panicked)),
     }
 }
 
@@ -158,35 +150,33 @@ fn one(
     Ok(())
 }
 
-/// The rows of an optimised plan.
+/// The rows of an optimised plan, for callers who keep what they make of them.
 pub(crate) fn rows(
     state: SessionState,
     plan: LogicalPlan,
     interrupt: &Interrupt,
 ) -> Result<SqlRows, SqlError> {
     let (sender, batches) = sync_channel(QUEUE);
-    let (schema, stop) = (Arc::clone(plan.schema().inner()), interrupt.clone());
-    let driver = runtime::start(async move {
-        let (_, streams) = start(state, &plan, &stop).await?;
+    let schema = Arc::clone(plan.schema().inner());
+    let driver = runtime::start(interrupt, async move {
+        let (_, streams) = start(state, &plan).await?;
         give(streams, &sender).await
     })?;
-    let interrupt = interrupt.clone();
-    Ok(SqlRows { schema, batches: Some(batches), driver: Some(driver), interrupt })
+    Ok(SqlRows { schema, batches, driver: Some(driver), is_kept: true })
 }
 
 /// The columns of an optimised plan, and the streams that give its rows one after the other.
 async fn start(
     mut state: SessionState,
     plan: &LogicalPlan,
-    interrupt: &Interrupt,
 ) -> Result<(SchemaRef, Vec<SendableRecordBatchStream>), SqlError> {
     session::size_batches(&mut state, plan);
     let physical =
         state.query_planner().create_physical_plan(plan, &state).await.map_err(SqlError::run)?;
-    let physical = metered(physical, session::value_limit(&state)).map_err(SqlError::run)?;
-    let physical = stopped_by(physical, interrupt).map_err(SqlError::run)?;
-    let schema = physical.schema();
     let context = Arc::new(session::context(&state));
+    let stop = evaluation::executing(&context.runtime_env().disk_manager);
+    let physical = stopped_by(physical, &stop).map_err(SqlError::run)?;
+    let schema = physical.schema();
     // Partitions of a scan are runs of ids: reading one after the other keeps the order. Where rows are dealt out by
     // hash there is no order to keep, and all partitions must be read together.
     let streams = if has_hash_partitioning(&physical) {

@@ -5,11 +5,10 @@
 
 use crate::sql::documents::coded::CodedGroupBy;
 use crate::sql::documents::table::PARTITIONS;
-use crate::sql::engine::limits::{BatchLimits, QueryLimits};
-use crate::sql::engine::pool::SortSharePool;
+use crate::sql::engine::memory::{BatchLimits, QueryLimits, SortSharePool};
+use crate::sql::engine::stop::{OperatorStop, StoppableRule};
 use crate::sql::error::SqlError;
-use crate::sql::functions::{json, text_quality};
-use crate::sql::growing;
+use crate::sql::functions::{counts, json, text_quality};
 use crate::sql::rules::exact;
 use crate::sql::rules::in_lists::NullSafeInLists;
 use crate::sql::rules::join_keys::KeysOfOneTable;
@@ -53,7 +52,7 @@ fn made(view: &View, runtime: Arc<RuntimeEnv>) -> Result<SessionState> {
         .with_extension(Arc::new(BatchLimits {
             rows: limits.rows_with_text(view),
             texts: limits.texts,
-            value: limits.value,
+            file_row: limits.file_row,
         }));
     // Scans choose their own partitions; dealing rows out round-robin would lose their order.
     config.options_mut().optimizer.enable_round_robin_repartition = false;
@@ -85,12 +84,19 @@ fn made(view: &View, runtime: Arc<RuntimeEnv>) -> Result<SessionState> {
         .with_config(config)
         .with_runtime_env(runtime)
         .with_default_features()
-        .with_analyzer_rules(analyzers)
+        .with_analyzer_rules(
+            analyzers.into_iter().map(|it| Arc::new(StoppableRule(it)) as _).collect(),
+        )
         .with_type_planner(Arc::new(exact::TimestampsAreMicroseconds))
-        .with_optimizer_rules(optimizers)
-        .with_physical_optimizer_rules(physical)
+        .with_optimizer_rules(
+            optimizers.into_iter().map(|it| Arc::new(StoppableRule(it)) as _).collect(),
+        )
+        .with_physical_optimizer_rules(
+            physical.into_iter().map(|it| Arc::new(StoppableRule(it)) as _).collect(),
+        )
         .build();
-    growing::bound(&mut state, limits.value)?;
+    state.register_expr_planner(Arc::new(OperatorStop))?;
+    counts::register(&mut state)?;
     json::register(&mut state)?;
     exact::register(&mut state)?;
     exact::register_series(&mut state);

@@ -30,6 +30,11 @@ use rocksdb::{DB, Options, WriteBatch};
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How long a writer that opens its database again waits for those who still read it.
+const PATIENCE: Duration = Duration::from_secs(10);
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// Makes a new corpus at `path`, which must be absent or an empty directory.
 ///
@@ -326,13 +331,19 @@ impl StoreWriter {
     }
 
     /// Closes the database and opens it again without giving the lock up. RocksDB then writes its list of files from
-    /// scratch: it has no key of a file that is gone. Nobody else may have the database open, or it cannot be opened.
+    /// scratch: it has no key of a file that is gone. Nobody else may have the database open, or it cannot be opened; what
+    /// ends within ten seconds, as a statement that was left does, is waited for.
     ///
     /// # Errors
     /// As [`StoreWriter::open`], but for another writer.
     pub fn reopen(self, threads: usize) -> Result<Self, StoreError> {
         let (place, memory, lock) = (self.place.clone(), self.memory, Arc::clone(&self.lock));
+        let database = Arc::downgrade(&self.db);
         drop(self);
+        let begun = Instant::now();
+        while database.strong_count() > 0 && begun.elapsed() < PATIENCE {
+            std::thread::sleep(PAUSE);
+        }
         let path = place.root.clone();
         let writer = OpeningCorpus::under(lock, place)?.into_writer(memory, threads)?;
         writer.view.refuse_repairing(&path)?;

@@ -3,7 +3,7 @@
 use super::filter::{IndexBlock, StoredBlock};
 use super::relations::{ClusterRelation, ClusterSizeCache};
 use super::schema::{ColumnSource, DocumentColumn};
-use crate::sql::engine::limits::QueryLimits;
+use crate::sql::engine::memory::QueryLimits;
 use crate::sql::error::SqlError;
 use crate::sql::evidence::verdicts;
 use crate::sql::keys::KeyFormatter;

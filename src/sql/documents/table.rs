@@ -6,6 +6,7 @@ use super::scan::DocumentScan;
 use super::scan::PartitionProducer;
 use super::scan::TableScanExec;
 use super::schema::{DocumentColumn, DocumentColumns};
+use crate::sql::engine::evaluation::check_planning;
 use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};
@@ -94,6 +95,7 @@ impl TableProvider for DocumentsTable {
         filters: &[Expr],
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
+        check_planning()?;
         let predicate = self.predicates().all(filters).ok_or_else(|| {
             DataFusionError::Internal(
                 "a filter that the indexes cannot answer was handed to the scan".to_owned(),

@@ -4,7 +4,7 @@
 
 use super::arrays::{batch, counts, ids, numbers, texts, texts_or_null, times};
 use crate::sql::documents::scan::{BatchSink, SystemTableRequest};
-use crate::sql::engine::limits::QueryLimits;
+use crate::sql::engine::memory::QueryLimits;
 use crate::sql::error::SqlError;
 use crate::sql::evidence::{ItemEvidence, each_evidence};
 use arrow::array::{ArrayRef, BooleanArray, Float64Array, Int64Array, UInt32Array, UInt64Array};

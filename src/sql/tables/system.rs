@@ -8,6 +8,7 @@ use super::{long_tables, specs};
 use crate::sql::documents::scan::{
     BatchSink, PartitionProducer, SystemTableRequest, TableScanExec,
 };
+use crate::sql::engine::evaluation::check_planning;
 use crate::sql::error::SqlError;
 use arrow::array::{ArrayRef, Float64Array, UInt64Array};
 use arrow::compute::take_record_batch;
@@ -101,6 +102,7 @@ impl TableProvider for SystemTable {
         _: &[Expr],
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
+        check_planning()?;
         let everything = (0..self.schema.fields().len()).collect();
         let projection = projection.unwrap_or(&everything).clone();
         let projected = Arc::new(self.schema.project(&projection)?);

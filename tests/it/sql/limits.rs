@@ -1,10 +1,12 @@
 //! Statements that ask for much: memory is bounded, depth and size are refused, tables say what they are.
 
-use crate::support::{TestDir, corpusdb, corpusdb_test, corpusdb_within, ingest, init};
+use crate::support::{TestDir, command, corpusdb, corpusdb_test, corpusdb_within, ingest, init};
 use arrow::array::AsArray;
-use corpusdb::Corpus;
+use corpusdb::sql::{SqlError, SqlQuery};
+use corpusdb::{Corpus, ErrorKind, Interrupt};
 use serde_json::{Value, json};
 use std::fmt::Write;
+use std::time::{Duration, Instant};
 
 /// What a query over little data may hold at `--memory 64MB`: the program with its threads, and its share.
 const HELD: u64 = 320 << 20;
@@ -121,41 +123,38 @@ corpusdb_test!(texts_that_a_statement_makes_are_bounded, |scratch| {
     }
     chain.push_str(" SELECT max(length(t)) FROM t11");
     for (statement, word) in [
-        (chain.as_str(), "`||` would make"),
-        ("SELECT sum(length(lpad(text, 900000000))) FROM documents", "`lpad` would make"),
-        ("SELECT sum(length(rpad(text, 900000000, 'é'))) FROM documents", "`rpad` would make"),
-        ("SELECT length(repeat('x', 3000000000))", "`repeat` would make"),
-        ("SELECT sum(length(repeat(text, 1000))) FROM documents", "`repeat` would make"),
-        (
-            "SELECT sum(length(replace(text, 'o', repeat('x', 9000)))) FROM documents",
-            "`replace` would make",
-        ),
+        (chain.as_str(), "--memory"),
+        ("SELECT sum(length(lpad(text, 900000000))) FROM documents", "`lpad` is asked for"),
+        ("SELECT sum(length(rpad(text, 900000000, 'é'))) FROM documents", "`rpad` is asked for"),
+        ("SELECT length(repeat('x', 3000000000))", "string size overflow"),
+        ("SELECT sum(length(repeat(text, 1000))) FROM documents", "string size overflow"),
+        ("SELECT sum(length(replace(text, 'o', repeat('x', 9000)))) FROM documents", "--memory"),
         (
             "SELECT sum(length(regexp_replace(text, 'o', repeat('x', 9000), 'g'))) FROM documents",
-            "`regexp_replace` would",
-        ),
-        (
-            "SELECT sum(length(concat(text, repeat(text, 2), repeat(text, 2)))) FROM documents",
-            "`concat` would make",
-        ),
-        (
-            "SELECT length(overlay(text placing repeat('z', 10000000) from 1)) FROM documents",
-            "`overlay` would make",
-        ),
-        (
-            "SELECT array_agg(repeat(text, 3)) FROM documents, (VALUES (1), (2), (3), (4), (5), (6)) AS v(n)",
             "--memory",
         ),
         (
-            "SELECT n, array_agg(repeat(text, 3)) FROM documents, (VALUES (1), (2), (3), (4), (5), (6)) AS v(n) GROUP BY n",
+            "SELECT sum(length(concat(text, repeat(text, 20), repeat(text, 20)))) FROM documents",
             "--memory",
         ),
         (
-            "SELECT string_agg(repeat(text, 3), '-') FROM documents, (VALUES (1), (2), (3), (4), (5), (6)) AS v(n)",
+            "SELECT length(overlay(text placing repeat(text, 100) from 1)) FROM documents",
             "--memory",
         ),
         (
-            "SELECT id, last_value(repeat(text, 3)) OVER () FROM documents, (VALUES (1), (2), (3), (4), (5), (6)) AS v(n)",
+            "SELECT array_agg(repeat(text, 3)) FROM documents, (SELECT * FROM range(20)) AS v(n)",
+            "--memory",
+        ),
+        (
+            "SELECT n, array_agg(repeat(text, 3)) FROM documents, (SELECT * FROM range(20)) AS v(n) GROUP BY n",
+            "--memory",
+        ),
+        (
+            "SELECT string_agg(repeat(text, 3), '-') FROM documents, (SELECT * FROM range(20)) AS v(n)",
+            "--memory",
+        ),
+        (
+            "SELECT id, last_value(repeat(text, 3)) OVER () FROM documents, (SELECT * FROM range(20)) AS v(n)",
             "--memory",
         ),
     ] {
@@ -171,9 +170,78 @@ corpusdb_test!(texts_that_a_statement_makes_are_bounded, |scratch| {
         "SELECT sum(length(lpad(text, 40))) FROM documents",
         "SELECT count(text), array_agg(id) FROM documents",
         "SELECT sum(length(text || ' ' || id)) FROM documents",
+        "SELECT sum(length(concat(text, repeat(text, 2), repeat(text, 2)))) FROM documents",
     ] {
         corpusdb_within(&sql(&corpus, statement), HELD).0.good();
     }
+});
+
+// A call of a function is not stopped within: the process is, and leaves nothing.
+corpusdb_test!(a_call_beyond_memory_ends_the_process, |scratch| {
+    let corpus = skewed(&scratch);
+    let spill = scratch.arg("spill");
+    std::fs::create_dir(&spill).unwrap();
+    // A sort that spills, and above it a call that makes gigabytes of one batch.
+    let statement = "SELECT count(*) FROM (SELECT row_number() OVER (ORDER BY t) AS n FROM (SELECT text || v AS t \
+                     FROM documents, (SELECT * FROM range(2000)) AS r(v) WHERE bytes < 100)) \
+                     WHERE length(repeat('x', 20000000 + CAST(n % 2 AS INT))) > 0";
+    for json in [false, true] {
+        let more: &[&str] = if json { &["--json"] } else { &[] };
+        let mut command = command(&[&sql(&corpus, statement)[..], more].concat());
+        let ran = command.env("TMPDIR", &spill).output().unwrap();
+        let told = String::from_utf8(ran.stderr).unwrap();
+        assert!(ran.status.code() == Some(2) && told.contains("--memory leaves"), "{told}");
+        assert_eq!(serde_json::from_str::<Value>(&told).is_ok(), json, "{told}");
+        assert_eq!(std::fs::read_dir(&spill).unwrap().count(), 0);
+    }
+    // Other verbs evaluate SQL too.
+    let condition = "length(repeat(text, 300)) > 3";
+    for verb in
+        [&["count", &corpus, "--where", condition][..], &["sample", &corpus, "--where", condition]]
+    {
+        let (ran, _) = corpusdb_within(&[verb, &["--memory", "64MB"]].concat(), HELD);
+        ran.fails(&["--memory"]);
+    }
+});
+
+// The caller waited for the call of a function that the statement was in.
+corpusdb_test!(a_stopped_statement_is_left_within_a_call, |scratch| {
+    let corpus = scratch.arg("corpus");
+    init(&corpus, &["--mode", "none"]);
+    let text = json!({ "text": "word ".repeat(12_000) });
+    scratch.ingest(&corpus, "a.jsonl", format!("{text}\n"), &["--source", "web"]);
+    let corpus = Corpus::options().memory(64 << 20).open(&corpus).unwrap();
+    // Seconds: the product of the lengths.
+    let statement = "SELECT levenshtein(text, reverse(text)) FROM documents";
+    let interrupt = Interrupt::default();
+    let rows = corpus.sql(SqlQuery::new(statement).interrupt(&interrupt)).unwrap();
+    let raised = {
+        let interrupt = interrupt.clone();
+        std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(200));
+            interrupt.raise();
+            Instant::now()
+        })
+    };
+    let answer: Result<Vec<_>, _> = rows.collect();
+    let late = Instant::now().duration_since(raised.join().unwrap());
+    assert!(
+        answer.as_ref().is_err_and(|error| matches!(error, SqlError::Interrupted(_))),
+        "{answer:?}"
+    );
+    assert!(late < Duration::from_millis(500), "{late:?}");
+    let rows = corpus.sql(statement).unwrap();
+    let begun = Instant::now();
+    drop(rows);
+    assert!(begun.elapsed() < Duration::from_millis(500), "{:?}", begun.elapsed());
+    // A statement that is planned ends as soon: this one is computed while it is.
+    let constant = "SELECT levenshtein(repeat('ab', 30000), repeat('ba', 30000))";
+    let begun = Instant::now();
+    let interrupt = Interrupt::default();
+    interrupt.raise();
+    let answer = corpus.sql(SqlQuery::new(constant).interrupt(&interrupt));
+    assert_eq!(answer.unwrap_err().kind(), ErrorKind::Interrupted);
+    assert!(begun.elapsed() < Duration::from_millis(500), "{:?}", begun.elapsed());
 });
 
 // The share of a sort was 1 GiB whatever --memory said, or the sort failed.

@@ -238,12 +238,12 @@ corpusdb_test!(lists_that_a_statement_makes_are_bounded, |scratch| {
     }
     scratch.ingest(&corpus, "a.jsonl", text, &["--source", "web"]);
     for (statement, word) in [
-        ("SELECT range(1, 9000000000)", "`range` would make"),
-        ("SELECT array_length(array_repeat(text, 1000000)) FROM documents", "`array_repeat` would"),
-        ("SELECT array_length(array_resize([1], 900000000))", "`array_resize` would"),
+        ("SELECT range(1, 9000000000)", "too large to materialize"),
+        ("SELECT array_length(array_repeat(text, 1000000)) FROM documents", "--memory"),
+        ("SELECT array_length(array_resize([1], 900000000))", "`array_resize` is asked"),
         (
             "SELECT length(array_to_string(string_to_array(text, ' '), repeat('x', 9000))) FROM documents",
-            "`array_to_string` would",
+            "--memory",
         ),
         (
             "SELECT count(upper(t)) FROM (SELECT upper(text) || 'x' AS t, unnest(string_to_array(text, ' ')) AS w FROM documents)",
@@ -254,7 +254,7 @@ corpusdb_test!(lists_that_a_statement_makes_are_bounded, |scratch| {
         if word.is_empty() {
             assert!(ran.code == Some(0) || ran.stderr.contains("--memory"), "{ran}");
         } else {
-            ran.fails(&[word, "--memory"]);
+            ran.fails(&[word]);
         }
     }
     let good = "SELECT count(*) AS n FROM (SELECT id, unnest(string_to_array(text, ' ')) AS w FROM documents) WHERE w = 'word'";

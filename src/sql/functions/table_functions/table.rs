@@ -8,7 +8,7 @@ use super::records::{KindColumns, RecordScan, head, read_options};
 use crate::sql::documents::scan::TableScanExec;
 use crate::sql::documents::scan::{BatchSink, PartitionProducer};
 use crate::sql::documents::table::PARTITIONS;
-use crate::sql::engine::limits::BatchLimits;
+use crate::sql::engine::memory::BatchLimits;
 use crate::sql::error::SqlError;
 use crate::sql::rules::exact::canonical_batch;
 use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef};
@@ -61,7 +61,7 @@ impl FileTable {
     ) -> std::result::Result<Self, SqlError> {
         let extension = session.config().get_extension::<BatchLimits>();
         let limits = extension.map_or(FileLimits { row: 64 << 20, batch: 1 << 20 }, |limits| {
-            FileLimits { row: limits.value, batch: limits.texts }
+            FileLimits { row: limits.file_row, batch: limits.texts }
         });
         let mut files = find(kind, path)?;
         let (content, fields, bytes, rows) = match kind {
