@@ -84,14 +84,6 @@ def test_what_was_wrong_once_is_right(tmp_path: Path) -> None:
     assert not unanswered, "\n".join(unanswered)
 
 
-def test_what_is_wrong_still_is_known(tmp_path: Path) -> None:
-    """A statement that is answered rightly belongs among those that were wrong once."""
-    judges = Judges(tmp_path, 0)
-    kinds = {judges.verdict(statement).kind for statement in found.known_wrong()}
-    judges.close()
-    assert kinds == {"differing"}
-
-
 def test_duckdb_and_sqlite_answer_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert sqlite3.sqlite_version_info >= (3, 39), (
         f"SQLite {sqlite3.sqlite_version} of {sys.executable} has no FULL JOIN"

@@ -5,7 +5,7 @@ use datafusion::common::Statistics;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::error::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::{Distribution, LexOrdering, OrderingRequirements, PhysicalExpr};
 use datafusion::physical_plan::execution_plan::CardinalityEffect;
 use datafusion::physical_plan::projection::{ProjectionExec, make_with_child};
 use datafusion::physical_plan::statistics::StatisticsArgs;
@@ -33,6 +33,11 @@ pub(in crate::sql) trait BatchHook: Clone + Send + Sync + 'static {
     /// Whether the optimiser may rely on the order of its input behind it.
     fn shows_order(&self) -> bool {
         true
+    }
+
+    /// The order in which the rows must come, which no rule may take from them.
+    fn needed_order(&self) -> Option<LexOrdering> {
+        None
     }
 
     /// Wraps the stream of one partition.
@@ -81,6 +86,17 @@ impl<P: BatchHook> ExecutionPlan for PassThroughExec<P> {
         vec![self.pass.shows_order()]
     }
 
+    fn required_input_distribution(&self) -> Vec<Distribution> {
+        vec![match self.pass.needed_order() {
+            Some(_) => Distribution::SinglePartition,
+            None => Distribution::UnspecifiedDistribution,
+        }]
+    }
+
+    fn required_input_ordering(&self) -> Vec<Option<OrderingRequirements>> {
+        vec![self.pass.needed_order().map(OrderingRequirements::from)]
+    }
+
     fn benefits_from_input_partitioning(&self) -> Vec<bool> {
         vec![false]
     }
@@ -97,6 +113,9 @@ impl<P: BatchHook> ExecutionPlan for PassThroughExec<P> {
         &self,
         projection: &ProjectionExec,
     ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        if self.pass.needed_order().is_some() {
+            return Ok(None);
+        }
         let input = make_with_child(projection, &self.input)?;
         Ok(Some(Arc::new(Self::new(input, self.pass.clone()))))
     }

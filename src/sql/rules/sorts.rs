@@ -4,6 +4,9 @@
 //! appends the order of one side of a join to that of the other, though rows of one side come again for each row of the
 //! other (apache/datafusion#25052). Which columns tell groups apart it counts wrongly once a projection stands above
 //! them. Behind such joins and groups this rule puts a node that knows less of the same rows.
+//!
+//! It also drops a sort below OFFSET without LIMIT where the columns that are sorted by are not shown. There the rule puts
+//! a node that needs the order.
 
 use crate::sql::engine::pass_through::{BatchHook, BatchPoll, PassThroughExec};
 use datafusion::common::config::ConfigOptions;
@@ -11,10 +14,12 @@ use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{Constraints, JoinType};
 use datafusion::error::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::EquivalenceProperties;
+use datafusion::physical_expr::{EquivalenceProperties, LexOrdering};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 use datafusion::physical_plan::joins::{HashJoinExec, NestedLoopJoinExec};
+use datafusion::physical_plan::limit::GlobalLimitExec;
+use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, PlanProperties};
 use futures::StreamExt;
 use std::sync::Arc;
@@ -31,6 +36,11 @@ impl PhysicalOptimizerRule for SortsStay {
         _: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         plan.transform_up(|node| {
+            if node.downcast_ref::<GlobalLimitExec>().is_some_and(|limit| limit.fetch().is_none())
+                && let Some(kept) = with_sort_kept(&node)?
+            {
+                return Ok(Transformed::yes(kept));
+            }
             Ok(match unproven(&node) {
                 Some(part) => Transformed::yes(Arc::new(PassThroughExec::new(node, part))),
                 None => Transformed::no(node),
@@ -45,6 +55,45 @@ impl PhysicalOptimizerRule for SortsStay {
 
     fn schema_check(&self) -> bool {
         true
+    }
+}
+
+/// The plan with a need for the order of its sort, where the sort's rows reach it in their order.
+fn with_sort_kept(node: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    if let Some(sort) = node.downcast_ref::<SortExec>() {
+        let order = NeededOrder(sort.expr().clone());
+        return Ok(Some(Arc::new(PassThroughExec::new(Arc::clone(node), order))));
+    }
+    match (node.children().as_slice(), node.maintains_input_order().as_slice()) {
+        ([input], [true]) => match with_sort_kept(input)? {
+            Some(input) => Arc::clone(node).with_new_children(vec![input]).map(Some),
+            None => Ok(None),
+        },
+        _ => Ok(None),
+    }
+}
+
+/// The order of rows that what stands above counts on.
+#[derive(Clone)]
+struct NeededOrder(LexOrdering);
+
+impl BatchHook for NeededOrder {
+    const NAME: &'static str = "NeededOrder";
+
+    fn detail(&self) -> String {
+        format!("rows in the order [{}]", self.0)
+    }
+
+    fn needed_order(&self) -> Option<LexOrdering> {
+        Some(self.0.clone())
+    }
+
+    fn over(
+        &self,
+        mut input: SendableRecordBatchStream,
+        _: &TaskContext,
+    ) -> impl FnMut(&mut Context<'_>) -> BatchPoll + Send + 'static {
+        move |context| input.poll_next_unpin(context)
     }
 }
 

@@ -347,7 +347,7 @@ corpusdb_test!(any_and_all_read_the_outer_column_in_conditions, Table::new(), |t
     }
 });
 
-corpusdb_test!(what_the_engine_cannot_join_is_answered, Table::new(), |table| {
+corpusdb_test!(subqueries_that_no_join_answers_are_answered, Table::new(), |table| {
     // All were refused: the engine joins by equalities alone, over no window, LIMIT, UNION or second aggregate.
     for (condition, same) in [
         (

@@ -10,7 +10,7 @@ use crate::sql::documents::scan::{BatchSink, PartitionProducer};
 use crate::sql::documents::table::PARTITIONS;
 use crate::sql::engine::memory::BatchLimits;
 use crate::sql::error::SqlError;
-use crate::sql::rules::exact::canonical_batch;
+use crate::sql::functions::canonical_floats::canonical_batch;
 use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
 use async_trait::async_trait;
@@ -288,8 +288,7 @@ fn limited(
     move |batch: RecordBatch| {
         let batch = if batch.num_rows() > left { batch.slice(0, left) } else { batch };
         left -= batch.num_rows();
-        // Values of the same type make a batch of the same schema.
-        let batch = canonical_batch(batch.clone()).unwrap_or(batch);
+        let batch = canonical_batch(batch);
         match left {
             0 => {
                 let _ = sink(batch);

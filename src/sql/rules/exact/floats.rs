@@ -5,11 +5,8 @@
 //! columns need no look.
 
 use super::kind;
-use arrow::array::{Array, ArrayRef, AsArray, Float32Array, Float64Array};
-use arrow::compute::kernels::arity::unary;
-use arrow::datatypes::{DataType, Float32Type, Float64Type};
-use arrow::error::ArrowError;
-use arrow::record_batch::RecordBatch;
+use crate::sql::functions::canonical_floats::one_zero;
+use arrow::datatypes::DataType;
 use datafusion::common::{DFSchema, Result, ScalarValue, exec_err};
 use datafusion::logical_expr::binary::BinaryTypeCoercer;
 use datafusion::logical_expr::expr::ScalarFunction;
@@ -17,7 +14,6 @@ use datafusion::logical_expr::{
     ColumnarValue, Expr, Operator, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
     Volatility,
 };
-use std::sync::Arc;
 
 /// Functions whose results may be -0.0 or NaN.
 const FUNCTIONS: [&str; 23] = [
@@ -157,33 +153,5 @@ impl ScalarUDFImpl for Canonical {
             }
             _ => return exec_err!("one operand is wanted"),
         })
-    }
-}
-
-/// The batch with one zero and one NaN in its columns of floats.
-pub(in crate::sql) fn canonical_batch(
-    batch: RecordBatch,
-) -> std::result::Result<RecordBatch, ArrowError> {
-    let schema = batch.schema();
-    if !schema.fields().iter().any(|field| field.data_type().is_floating()) {
-        return Ok(batch);
-    }
-    RecordBatch::try_new(schema, batch.columns().iter().map(one_zero).collect())
-}
-
-fn one_zero(floats: &ArrayRef) -> ArrayRef {
-    // The sum of -0.0 and 0.0 is 0.0.
-    match floats.data_type() {
-        DataType::Float32 => {
-            let one = |float: f32| if float.is_nan() { f32::NAN } else { float + 0.0 };
-            let floats: Float32Array = unary(floats.as_primitive::<Float32Type>(), one);
-            Arc::new(floats)
-        }
-        DataType::Float64 => {
-            let one = |float: f64| if float.is_nan() { f64::NAN } else { float + 0.0 };
-            let floats: Float64Array = unary(floats.as_primitive::<Float64Type>(), one);
-            Arc::new(floats)
-        }
-        _ => Arc::clone(floats),
     }
 }

@@ -28,7 +28,6 @@ use datafusion::logical_expr::expr_rewriter::FunctionRewrite;
 use datafusion::logical_expr::{Expr, ExprSchemable};
 use std::sync::Arc;
 
-pub(in crate::sql) use floats::canonical_batch;
 pub(in crate::sql) use intervals::IntervalsHaveLengths;
 pub(in crate::sql) use moments::TimestampsAreMicroseconds;
 pub(in crate::sql) use series::register_series;
