@@ -54,7 +54,7 @@ pub(crate) fn wait_for_reads(py: Python<'_>) {
         let threads = READING.threads.lock().unwrap_or_else(PoisonError::into_inner);
         let _ = READING.ended.wait_timeout_while(threads, LEAVE, |threads| *threads > 0);
         // The library leaves a statement, too, that is within a call of a function.
-        while corpusdb::sql::is_evaluating() && begun.elapsed() < LEAVE {
+        while corpusdb::sql::has_left_statements() && begun.elapsed() < LEAVE {
             std::thread::sleep(PAUSE);
         }
     });

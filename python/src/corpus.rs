@@ -161,7 +161,8 @@ impl Handle {
             py.check_signals()?;
         }
         let begun = Instant::now();
-        while open.writes && open.is_read() && begun.elapsed() < LEAVE {
+        let is_read = || open.is_read() || corpusdb::sql::has_left_statements();
+        while open.writes && is_read() && begun.elapsed() < LEAVE {
             py.detach(|| std::thread::sleep(PAUSE));
             py.check_signals()?;
         }

@@ -135,7 +135,7 @@ pub fn main_from(arguments: &[OsString], program: Vec<OsString>) -> u8 {
             }
             let code = run_row(row, &matches, inner, program);
             // A statement that was stopped may be within a call of a function.
-            if corpusdb::sql::is_evaluating() {
+            if corpusdb::sql::has_left_statements() {
                 let _ = std::io::stdout().flush();
                 memory_watch::leave(code);
             }

@@ -76,7 +76,7 @@ pub use documents::pairs::{DuplicatePair, Duplicates};
 pub(crate) use documents::pairs::{PairReader, duplicates};
 pub(crate) use documents::relations::ClusterRelation;
 pub(crate) use documents::table::kept_in;
-pub use engine::evaluation::{Evaluation, EvaluationWatch, is_evaluating, watch_evaluations};
+pub use engine::evaluation::{Evaluation, EvaluationWatch, has_left_statements, watch_evaluations};
 pub use error::SqlError;
 pub use evidence::ItemEvidence;
 pub(crate) use evidence::{

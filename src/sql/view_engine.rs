@@ -12,6 +12,7 @@ use crate::sql::functions::{counts, json, text_quality};
 use crate::sql::rules::exact;
 use crate::sql::rules::in_lists::NullSafeInLists;
 use crate::sql::rules::join_keys::KeysOfOneTable;
+use crate::sql::rules::keys_of_groups::KeysEndAtJoins;
 use crate::sql::rules::multisets::SetsCountCopies;
 use crate::sql::rules::null_joins::JoinsKeepNulls;
 use crate::sql::rules::operands::{KeysAreTexts, ZeroHasNoSign};
@@ -69,6 +70,7 @@ fn made(view: &View, runtime: Arc<RuntimeEnv>) -> Result<SessionState> {
     analyzers.push(Arc::new(JoinsKeepNulls));
     analyzers.push(Arc::new(SetsCountCopies));
     analyzers.push(Arc::new(SubqueriesKeepNulls));
+    analyzers.push(Arc::new(KeysEndAtJoins));
     analyzers.push(Arc::new(NullSafeInLists));
     let mut optimizers = Optimizer::new().rules;
     let joins = optimizers.iter().position(|rule| rule.name() == "eliminate_cross_join");

@@ -75,6 +75,12 @@ ALIKE = [
     " LEFT JOIN (SELECT id, 1 AS c FROM documents ORDER BY id DESC LIMIT 30) s ON s.id = d.id) u WHERE r <= 3",
     "SELECT a.q, a.id, b.id AS c FROM (SELECT q, id FROM documents WHERE q IS NOT NULL ORDER BY q, id LIMIT 30) a"
     " JOIN (SELECT q, id FROM documents ORDER BY q DESC NULLS LAST, id DESC LIMIT 50) b ON a.q = b.q ORDER BY a.q, b.id, a.id LIMIT 9",
+    # Keys of groups behind a join.
+    "SELECT d.source AS c FROM documents d WHERE EXISTS (SELECT e.w FROM documents e WHERE e.t <> d.t GROUP BY e.w HAVING count(*) > 1)",
+    "SELECT DISTINCT q FROM (SELECT e.w, d.q, count(*) AS c FROM documents e CROSS JOIN (SELECT DISTINCT q FROM documents) d GROUP BY e.w, d.q) x",
+    "SELECT w, q, count(*) AS c FROM (SELECT e.w, d.q, count(*) AS n FROM documents e CROSS JOIN (SELECT DISTINCT q FROM documents) d"
+    " GROUP BY e.w, d.q) x GROUP BY w, q",
+    "SELECT d.q, d.n, count(*) AS c FROM documents e LEFT JOIN (SELECT q, count(*) AS n FROM documents GROUP BY q) d ON e.q = d.q GROUP BY d.q, d.n",
 ]  # fmt: skip
 
 #: SQLite has not what they name, or spells it otherwise.

@@ -8,7 +8,7 @@ use datafusion::execution::disk_manager::DiskManager;
 use model::{Error, Interrupt};
 use std::cell::RefCell;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
@@ -19,8 +19,8 @@ const PLANNING: Duration = Duration::from_secs(20);
 /// What callers keep of a byte that was handed to them, at most: vectors that grow, texts with their lengths.
 const KEPT: u64 = 4;
 
-/// Evaluations that have not ended.
-static RUNNING: AtomicUsize = AtomicUsize::new(0);
+/// Evaluations that their callers have left and that have not ended.
+static LEFT: AtomicUsize = AtomicUsize::new(0);
 static WATCH: OnceLock<EvaluationWatch> = OnceLock::new();
 
 thread_local! {
@@ -36,10 +36,10 @@ pub fn watch_evaluations(watch: EvaluationWatch) {
     let _ = WATCH.set(watch);
 }
 
-/// Whether a statement is evaluated, also one that its caller has left.
+/// Whether a statement that its caller has left still reads: it ends with the call of a function that it is in.
 #[must_use]
-pub fn is_evaluating() -> bool {
-    RUNNING.load(Ordering::SeqCst) > 0
+pub fn has_left_statements() -> bool {
+    LEFT.load(Ordering::SeqCst) > 0
 }
 
 /// One statement that is evaluated, or what is planned of it.
@@ -50,17 +50,18 @@ pub struct Evaluation {
     /// Bytes that the statement's caller may keep of what it was handed.
     handed: AtomicU64,
     spills: OnceLock<Weak<DiskManager>>,
+    is_left: AtomicBool,
 }
 
 impl Evaluation {
     /// Begins one; `interrupt` stops it.
     pub(super) fn begin(interrupt: &Interrupt) -> Arc<Self> {
-        RUNNING.fetch_add(1, Ordering::SeqCst);
         let evaluation = Arc::new(Self {
             stop: StatementStop { interrupt: interrupt.of_part(), excess: Arc::default() },
             begun: Instant::now(),
             handed: AtomicU64::new(0),
             spills: OnceLock::new(),
+            is_left: AtomicBool::new(false),
         });
         if let Some(watch) = WATCH.get() {
             watch(&evaluation);
@@ -83,6 +84,13 @@ impl Evaluation {
         CURRENT.set(Some(self));
         let _reset = Reset;
         work()
+    }
+
+    /// Notes that nobody waits for the statement any more.
+    pub(super) fn leave(&self) {
+        if !self.is_left.swap(true, Ordering::SeqCst) {
+            LEFT.fetch_add(1, Ordering::SeqCst);
+        }
     }
 
     /// Notes bytes that were handed to the caller, who may keep them.
@@ -118,7 +126,9 @@ impl Evaluation {
 
 impl Drop for Evaluation {
     fn drop(&mut self) {
-        RUNNING.fetch_sub(1, Ordering::SeqCst);
+        if self.is_left.load(Ordering::SeqCst) {
+            LEFT.fetch_sub(1, Ordering::SeqCst);
+        }
     }
 }
 

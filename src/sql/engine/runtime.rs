@@ -69,6 +69,14 @@ impl<T> RunningStatement<T> {
     }
 }
 
+impl<T> Drop for RunningStatement<T> {
+    fn drop(&mut self) {
+        if let Some(evaluation) = self.evaluation.upgrade() {
+            evaluation.leave();
+        }
+    }
+}
+
 /// Runs `work` to its end, on a current-thread runtime of its own thread.
 pub(crate) fn block_on<T: Send>(
     work: impl Future<Output = Result<T, SqlError>> + Send,

@@ -3,6 +3,7 @@
 pub(in crate::sql) mod exact;
 pub(in crate::sql) mod in_lists;
 pub(in crate::sql) mod join_keys;
+pub(in crate::sql) mod keys_of_groups;
 pub(in crate::sql) mod multisets;
 pub(in crate::sql) mod null_joins;
 pub(in crate::sql) mod operands;

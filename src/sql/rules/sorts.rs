@@ -17,6 +17,7 @@ use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::{EquivalenceProperties, LexOrdering};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
+use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 use datafusion::physical_plan::joins::{HashJoinExec, NestedLoopJoinExec};
 use datafusion::physical_plan::limit::GlobalLimitExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
@@ -66,7 +67,10 @@ fn with_sort_kept(node: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn Execut
     }
     match (node.children().as_slice(), node.maintains_input_order().as_slice()) {
         ([input], [true]) => match with_sort_kept(input)? {
-            Some(input) => Arc::clone(node).with_new_children(vec![input]).map(Some),
+            Some(input) => {
+                let properties = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+                Arc::clone(node).replace_children(vec![input], properties).map(Some)
+            }
             None => Ok(None),
         },
         _ => Ok(None),

@@ -448,3 +448,16 @@ corpusdb_test!(sets_with_all_keep_as_many_copies_as_sql_says, Table::new(), |tab
         assert_eq!(found, expected, "{statement}");
     }
 });
+
+// The engine took the key of a grouped side for the key of groups above the join.
+corpusdb_test!(keys_of_groups_end_at_joins, Table::new(), |table| {
+    let groups = "SELECT e.grp, d.q, count(*) AS n FROM documents e \
+                  CROSS JOIN (SELECT DISTINCT q FROM documents) d GROUP BY e.grp, d.q";
+    for (statement, rows) in [
+        (format!("SELECT DISTINCT q FROM ({groups}) x"), 8),
+        (format!("SELECT grp, q, count(*) AS n FROM ({groups}) x GROUP BY grp, q"), 48),
+    ] {
+        let found = table.column(&format!("SELECT count(*) AS v FROM ({statement}) y"));
+        assert_eq!(found.expect(&statement), [json!(rows)], "{statement}");
+    }
+});
