@@ -9,7 +9,7 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{Column, JoinType, Result, exec_err};
 use datafusion::logical_expr::{
-    ColumnarValue, Expr, LogicalPlan, Projection, Volatility, create_udf,
+    Aggregate, ColumnarValue, Distinct, Expr, LogicalPlan, Projection, Volatility, create_udf,
 };
 use datafusion::optimizer::AnalyzerRule;
 use std::collections::BTreeSet;
@@ -24,7 +24,19 @@ impl AnalyzerRule for KeysEndAtJoins {
         let rewritten = plan.transform_up_with_subqueries(|node| {
             // What stands above a join has noted the keys as well.
             let node = if has_changed { node.recompute_schema()? } else { node };
-            let LogicalPlan::Join(mut join) = node else { return Ok(Transformed::no(node)) };
+            let mut join = match node {
+                LogicalPlan::Join(join) => join,
+                // It becomes groups later, whose key would be noted then.
+                LogicalPlan::Distinct(Distinct::All(input))
+                    if !input.schema().fields().is_empty() =>
+                {
+                    has_changed = true;
+                    let columns = input.schema().columns().into_iter().map(Expr::Column).collect();
+                    let groups = Aggregate::try_new(input, columns, Vec::new())?;
+                    return Ok(Transformed::yes(LogicalPlan::Aggregate(groups)));
+                }
+                other => return Ok(Transformed::no(other)),
+            };
             if matches!(join.join_type, JoinType::LeftSemi | JoinType::LeftAnti) {
                 return Ok(Transformed::no(LogicalPlan::Join(join)));
             }
