@@ -10,6 +10,7 @@ use corpusdb::sql::DocumentFilter;
 use corpusdb::{Context, Corpus, CorpusOptions, CorpusWriter, Error, parse_bytes};
 use pyo3::prelude::*;
 use serde::Serialize;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
 use std::thread::ThreadId;
@@ -30,15 +31,30 @@ pub(crate) struct OpenCorpus {
     /// The further corpora that epochs draw from.
     shards: Vec<PathBuf>,
     options: CorpusOptions,
-    shown: Mutex<Option<Arc<Corpus>>>,
+    shown: Mutex<Option<Arc<CorpusMoment>>>,
     /// Earlier commits that the handle has shown and that may still be read.
-    moments: Mutex<Vec<Weak<Corpus>>>,
+    moments: Mutex<Vec<Weak<()>>>,
     /// Lent values that read a commit.
     loans: Loans,
     writer: Mutex<Option<CorpusWriter>>,
     /// Python threads with a call that writes or waits for writing.
     writing: Mutex<Vec<ThreadId>>,
     writes: bool,
+}
+
+/// A corpus at a commit.
+pub(crate) struct CorpusMoment {
+    corpus: Corpus,
+    /// It goes when the corpus is closed: references to the moment are gone before, when it begins to be.
+    _mark: Arc<()>,
+}
+
+impl Deref for CorpusMoment {
+    type Target = Corpus;
+
+    fn deref(&self) -> &Corpus {
+        &self.corpus
+    }
 }
 
 /// An open corpus. `corpusdb.Corpus` and `corpusdb.Writer` wrap it.
@@ -205,7 +221,7 @@ impl Handle {
 
 impl Handle {
     /// The corpus at the commit that the handle shows: the last one when it was opened, or the last that it wrote.
-    pub(crate) fn corpus(&self, py: Python<'_>) -> PyResult<Arc<Corpus>> {
+    pub(crate) fn corpus(&self, py: Python<'_>) -> PyResult<Arc<CorpusMoment>> {
         self.open.get(py)?.shown(py).ok_or_else(|| closed(py))
     }
 
@@ -324,7 +340,7 @@ type WriterSlot<'a> = MutexGuard<'a, Option<CorpusWriter>>;
 
 impl OpenCorpus {
     /// The corpus at the shown commit; `None` if it was closed.
-    pub(crate) fn shown(&self, py: Python<'_>) -> Option<Arc<Corpus>> {
+    pub(crate) fn shown(&self, py: Python<'_>) -> Option<Arc<CorpusMoment>> {
         match self.shown.try_lock() {
             Ok(shown) => shown.clone(),
             // A purge opens the corpus again, and other threads may need the interpreter to release it.
@@ -362,12 +378,12 @@ impl OpenCorpus {
     }
 
     /// The corpus at a commit, remembered as long as it may be read.
-    fn moment(&self, corpus: Corpus) -> Arc<Corpus> {
-        let corpus = Arc::new(corpus);
+    fn moment(&self, corpus: Corpus) -> Arc<CorpusMoment> {
+        let mark = Arc::new(());
         let mut moments = lock(&self.moments);
         moments.retain(|moment| moment.strong_count() > 0);
-        moments.push(Arc::downgrade(&corpus));
-        corpus
+        moments.push(Arc::downgrade(&mark));
+        Arc::new(CorpusMoment { corpus, _mark: mark })
     }
 
     /// Whether an earlier commit is still being read.

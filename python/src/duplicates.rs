@@ -1,22 +1,22 @@
 //! Duplicates: the pairs, counts by group, and the difference of two texts.
 
 use crate::blocking::{run_briefly, run_detached};
-use crate::corpus::Handle;
+use crate::corpus::{CorpusMoment, Handle};
 use crate::error::raise;
 use crate::loan::Loan;
 use crate::process::ProcessOwned;
 use crate::rows::PyRows;
 use crate::words::json;
+use corpusdb::DocId;
 use corpusdb::sql::Duplicates;
 use corpusdb::sql::SqlError;
-use corpusdb::{Corpus, DocId};
 use pyo3::prelude::*;
 use self_cell::self_cell;
 use std::sync::Arc;
 
 self_cell!(
     struct PairWalk {
-        owner: Arc<Corpus>,
+        owner: Arc<CorpusMoment>,
         #[not_covariant]
         dependent: Duplicates,
     }

@@ -1,7 +1,7 @@
 //! The rows of a statement that no reader has taken yet.
 
 use crate::blocking::run_detached;
-use corpusdb::Corpus;
+use crate::corpus::CorpusMoment;
 use corpusdb::arrow::array::RecordBatch;
 use corpusdb::sql::SqlError;
 use pyo3::prelude::*;
@@ -13,7 +13,7 @@ pub(crate) struct RemainingRows {
     pub(crate) ahead: VecDeque<RecordBatch>,
     pub(crate) rows: Option<corpusdb::sql::SqlRows>,
     /// Keeps the database open until the rows are read or dropped. Dropped last.
-    pub(crate) _corpus: Option<Arc<Corpus>>,
+    pub(crate) _corpus: Option<Arc<CorpusMoment>>,
 }
 
 impl RemainingRows {

@@ -5,17 +5,17 @@
 
 use crate::blocking::run_detached;
 use crate::cells::tuples;
-use crate::corpus::{Handle, OpenCorpus};
+use crate::corpus::{CorpusMoment, Handle, OpenCorpus};
 use crate::error::named;
 use crate::loan::Loan;
 use crate::parameters::parameters;
 use crate::process::ProcessOwned;
 use crate::remaining::{RemainingRows, first, there};
 use crate::stream::RowStream;
+use corpusdb::CorpusOptions;
 use corpusdb::arrow::array::{Array, RecordBatch};
 use corpusdb::arrow::datatypes::SchemaRef;
 use corpusdb::sql::{PrintFormat, RowPrinter, SqlQuery, has_thousands};
-use corpusdb::{Corpus, CorpusOptions};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
 use pyo3_arrow::PySchema;
@@ -49,7 +49,7 @@ impl BoundStatement {
     ///
     /// # Errors
     /// `corpusdb.Stale` if the corpus has a newer commit; errors of opening it again.
-    fn corpus(&self, py: Python<'_>) -> PyResult<Arc<Corpus>> {
+    fn corpus(&self, py: Python<'_>) -> PyResult<Arc<CorpusMoment>> {
         let shown = self.open.upgrade().and_then(|open| open.shown(py));
         let corpus = match shown {
             Some(corpus) => corpus,
@@ -73,7 +73,11 @@ impl BoundStatement {
         ))
     }
 
-    fn run(&self, py: Python<'_>, corpus: Arc<Corpus>) -> PyResult<(SchemaRef, RemainingRows)> {
+    fn run(
+        &self,
+        py: Python<'_>,
+        corpus: Arc<CorpusMoment>,
+    ) -> PyResult<(SchemaRef, RemainingRows)> {
         let query = self.query.clone();
         run_detached(py, None, move |_| {
             let rows = corpus.sql(query)?;

@@ -1,10 +1,9 @@
 //! Snapshots: creates, shows, compares, renames and drops them.
 
 use crate::blocking::run_detached;
-use crate::corpus::Handle;
+use crate::corpus::{CorpusMoment, Handle};
 use crate::loan::Loan;
 use crate::process::ProcessOwned;
-use corpusdb::Corpus;
 use corpusdb::inspect::ChangedDocuments;
 use corpusdb::inspect::InspectError;
 use pyo3::prelude::*;
@@ -13,7 +12,7 @@ use std::sync::Arc;
 
 self_cell!(
     struct ChangeWalk {
-        owner: Arc<Corpus>,
+        owner: Arc<CorpusMoment>,
         #[not_covariant]
         dependent: ChangedDocuments,
     }
@@ -64,7 +63,7 @@ impl ChangeIter {
         };
         let walked = run_detached(py, None, move |context| {
             let mut walk = walk;
-            let next = |_: &Arc<Corpus>, documents: &mut ChangedDocuments<'_>| {
+            let next = |_: &Arc<CorpusMoment>, documents: &mut ChangedDocuments<'_>| {
                 let mut found = Vec::new();
                 while found.len() < count && !context.is_interrupted() {
                     let Some(one) = documents.next().transpose()? else { break };
