@@ -49,6 +49,13 @@ pub(crate) struct CorpusMoment {
     _mark: Arc<()>,
 }
 
+/// A moment that no handle waits for.
+impl From<Corpus> for CorpusMoment {
+    fn from(corpus: Corpus) -> Self {
+        Self { corpus, _mark: Arc::default() }
+    }
+}
+
 impl Deref for CorpusMoment {
     type Target = Corpus;
 

@@ -12,10 +12,10 @@ use crate::parameters::parameters;
 use crate::process::ProcessOwned;
 use crate::remaining::{RemainingRows, first, there};
 use crate::stream::RowStream;
-use corpusdb::CorpusOptions;
 use corpusdb::arrow::array::{Array, RecordBatch};
 use corpusdb::arrow::datatypes::SchemaRef;
 use corpusdb::sql::{PrintFormat, RowPrinter, SqlQuery, has_thousands};
+use corpusdb::{Context, CorpusOptions};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
 use pyo3_arrow::PySchema;
@@ -56,7 +56,10 @@ impl BoundStatement {
             None => {
                 let (path, shards) = (self.path.clone(), self.shards.clone());
                 let options = self.corpus_options;
-                run_detached(py, None, move |_| Ok(Arc::new(options.open_with(path, &shards)?)))?
+                let open = move |_: &Context<'_>| {
+                    Ok(Arc::new(CorpusMoment::from(options.open_with(path, &shards)?)))
+                };
+                run_detached(py, None, open)?
             }
         };
         let (commit, now) = (self.commit, corpus.view().commit().0);
