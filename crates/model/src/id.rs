@@ -123,8 +123,8 @@ impl FromStr for FieldKind {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Self, String> {
-        let kind = Self::ALL.into_iter().find(|kind| kind.name() == name);
-        kind.ok_or_else(|| format!("unknown kind `{name}`; keyword, int, float, bool or timestamp"))
+        Self::from_name(name)
+            .ok_or_else(|| format!("unknown kind `{name}`; keyword, int, float, bool or timestamp"))
     }
 }
 

@@ -294,8 +294,7 @@ impl Profile {
             Some((name, version)) => (name, Some(version)),
             None => (text, None),
         };
-        let profile = Self::ALL.into_iter().find(|profile| profile.name() == name);
-        let profile = profile.ok_or_else(unknown)?;
+        let profile = Self::from_name(name).ok_or_else(unknown)?;
         let Some(version) = version else { return Ok((profile, None)) };
         let of = Policy::of(profile).normaliser.family();
         let normaliser = Normaliser::ALL

@@ -534,9 +534,9 @@ impl SuiteRecord {
         let normaliser = match name {
             None => Normaliser::Web,
             Some(name) => {
-                let known = Normaliser::ALL.into_iter().find(|one| one.name() == name);
                 let unknown = || format!("normaliser `{name}`, which this release does not know");
-                known.ok_or_else(|| DecodeError::at(bytes.len(), unknown()))?
+                Normaliser::from_name(&name)
+                    .ok_or_else(|| DecodeError::at(bytes.len(), unknown()))?
             }
         };
         let (name, files, hash, items, weak, unsearchable, grams, next) = fields;

@@ -6,6 +6,7 @@ pub(crate) mod version2;
 pub(crate) mod write;
 
 use super::error::TokenizerError;
+use model::named;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -24,22 +25,9 @@ pub(crate) enum ModelType {
     Unigram,
 }
 
-impl ModelType {
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Bpe => "BPE",
-            Self::WordPiece => "WordPiece",
-            Self::WordLevel => "WordLevel",
-            Self::Unigram => "Unigram",
-        }
-    }
-
-    fn parse(name: &str) -> Option<Self> {
-        [Self::Bpe, Self::WordPiece, Self::WordLevel, Self::Unigram]
-            .into_iter()
-            .find(|kind| kind.name() == name)
-    }
-}
+named!(ModelType {
+    Bpe = "BPE", WordPiece = "WordPiece", WordLevel = "WordLevel", Unigram = "Unigram",
+});
 
 /// An entry of `added_tokens`.
 #[derive(Clone, Copy, Debug)]
@@ -131,7 +119,7 @@ impl TokenizerFile {
     /// their members.
     pub(crate) fn model_type(&self) -> Result<ModelType, &str> {
         if let Some(name) = self.model_text("type") {
-            return ModelType::parse(name).ok_or(name);
+            return ModelType::from_name(name).ok_or(name);
         }
         let has = |member: &str| self.model().get(member).is_some_and(|value| !value.is_null());
         Ok(if has("merges") {
