@@ -86,7 +86,7 @@ impl Drop for SqlRows {
 
 impl std::fmt::Debug for SqlRows {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Rows").field("schema", &self.schema).finish_non_exhaustive()
+        f.debug_struct("SqlRows").field("schema", &self.schema).finish_non_exhaustive()
     }
 }
 

@@ -18,7 +18,7 @@ use crate::sql::rules::null_joins::JoinsKeepNulls;
 use crate::sql::rules::operands::{KeysAreTexts, ZeroHasNoSign};
 use crate::sql::rules::sorts::SortsStay;
 use crate::sql::rules::subqueries::SubqueriesKeepNulls;
-use datafusion::error::Result;
+use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::execution::session_state::SessionState;
 use datafusion::execution::{FunctionRegistry, SessionStateBuilder};
@@ -73,14 +73,14 @@ fn made(view: &View, runtime: Arc<RuntimeEnv>) -> Result<SessionState> {
     analyzers.push(Arc::new(KeysEndAtJoins));
     analyzers.push(Arc::new(NullSafeInLists));
     let mut optimizers = Optimizer::new().rules;
-    let joins = optimizers.iter().position(|rule| rule.name() == "eliminate_cross_join");
-    optimizers.insert(joins.unwrap_or(0), Arc::new(KeysOfOneTable));
+    let joins = place_of("eliminate_cross_join", optimizers.iter().map(|rule| rule.name()))?;
+    optimizers.insert(joins, Arc::new(KeysOfOneTable));
     optimizers.push(Arc::new(ZeroHasNoSign));
     // What it takes for conditions are keys again at the end.
     optimizers.push(Arc::new(ExtractEquijoinPredicate::new()));
     let mut physical = PhysicalOptimizer::new().rules;
-    let sorts = physical.iter().position(|rule| rule.name() == "EnsureRequirements");
-    physical.insert(sorts.unwrap_or(0), Arc::new(SortsStay));
+    let sorts = place_of("EnsureRequirements", physical.iter().map(|rule| rule.name()))?;
+    physical.insert(sorts, Arc::new(SortsStay));
     physical.push(Arc::new(CodedGroupBy));
     let mut state = SessionStateBuilder::new()
         .with_config(config)
@@ -108,4 +108,10 @@ fn made(view: &View, runtime: Arc<RuntimeEnv>) -> Result<SessionState> {
     let named = Arc::new(percentile.with_aliases(["approx_percentile"]));
     state.register_udaf(named)?;
     Ok(state)
+}
+
+/// The place of the engine's rule of that name, which one of ours must stand before.
+fn place_of<'a>(name: &str, mut rules: impl Iterator<Item = &'a str>) -> Result<usize> {
+    let place = rules.position(|rule| rule == name);
+    place.ok_or_else(|| DataFusionError::Internal(format!("the engine has no rule `{name}`")))
 }

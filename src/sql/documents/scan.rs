@@ -192,7 +192,7 @@ impl TableScanExec {
 
 impl fmt::Debug for TableScanExec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Scan({}, {})", self.table, self.detail)
+        write!(f, "TableScanExec({}, {})", self.table, self.detail)
     }
 }
 

@@ -62,7 +62,7 @@ impl DocumentsTable {
 
 impl fmt::Debug for DocumentsTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Documents(commit {})", self.view.commit())
+        write!(f, "DocumentsTable(commit {})", self.view.commit())
     }
 }
 

@@ -5,12 +5,11 @@
 //! ORDER BY a key (apache/datafusion#23626, #23634, #23818 to #23820). So an input of a join that has such a note passes a
 //! projection in which one column of the key is a call, which gives what it is given: the note ends there.
 
+use crate::sql::rules::exact::identity;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::Transformed;
-use datafusion::common::{Column, JoinType, Result, exec_err};
-use datafusion::logical_expr::{
-    Aggregate, ColumnarValue, Distinct, Expr, LogicalPlan, Projection, Volatility, create_udf,
-};
+use datafusion::common::{Column, JoinType, Result};
+use datafusion::logical_expr::{Aggregate, Distinct, Expr, LogicalPlan, Projection};
 use datafusion::optimizer::AnalyzerRule;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -71,18 +70,7 @@ fn without_keys(input: &Arc<LogicalPlan>) -> Result<Option<Arc<LogicalPlan>>> {
         if !places.contains(&place) {
             return column;
         }
-        let kind = field.data_type().clone();
-        let same = create_udf(
-            "same",
-            vec![kind.clone()],
-            kind,
-            Volatility::Immutable,
-            Arc::new(|args: &[ColumnarValue]| match args {
-                [value] => Ok(value.clone()),
-                _ => exec_err!("one value is wanted"),
-            }),
-        );
-        same.call(vec![column]).alias_qualified(relation.cloned(), field.name())
+        identity(column).alias_qualified(relation.cloned(), field.name())
     });
     let projection = Projection::try_new(columns.collect(), Arc::clone(input))?;
     Ok(Some(Arc::new(LogicalPlan::Projection(projection))))

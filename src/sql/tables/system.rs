@@ -81,7 +81,7 @@ impl SystemTable {
 
 impl fmt::Debug for SystemTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "SmallTable({})", self.name)
+        write!(f, "SystemTable({})", self.name)
     }
 }
 

@@ -24,7 +24,7 @@ pub(super) fn keep(side: &mut Expr, schema: &DFSchema) -> bool {
     if !is_exact(&from) || !is_exact(to) || survives(&from, to) {
         return false;
     }
-    replace(side, |cast| ScalarUDF::from(CastInPlace::default()).call(vec![cast]));
+    replace(side, identity);
     true
 }
 
@@ -67,19 +67,24 @@ const fn digits(kind: &DataType) -> Option<(i16, i16)> {
     }
 }
 
+/// A call that gives what it is given, and that the engine does not look into.
+pub(in crate::sql::rules) fn identity(value: Expr) -> Expr {
+    ScalarUDF::from(IdentityFunction::default()).call(vec![value])
+}
+
 /// A function that gives what it is given.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct CastInPlace {
+struct IdentityFunction {
     signature: Signature,
 }
 
-impl Default for CastInPlace {
+impl Default for IdentityFunction {
     fn default() -> Self {
         Self { signature: Signature::any(1, Volatility::Immutable) }
     }
 }
 
-impl ScalarUDFImpl for CastInPlace {
+impl ScalarUDFImpl for IdentityFunction {
     fn name(&self) -> &str {
         "kept"
     }

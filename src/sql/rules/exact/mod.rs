@@ -28,6 +28,7 @@ use datafusion::logical_expr::expr_rewriter::FunctionRewrite;
 use datafusion::logical_expr::{Expr, ExprSchemable};
 use std::sync::Arc;
 
+pub(in crate::sql::rules) use casts::identity;
 pub(in crate::sql) use intervals::IntervalsHaveLengths;
 pub(in crate::sql) use moments::TimestampsAreMicroseconds;
 pub(in crate::sql) use series::register_series;
