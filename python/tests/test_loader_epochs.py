@@ -266,8 +266,9 @@ def test_a_loader_under_way_ends_when_its_documents_are_purged(tmp_path: Path, v
     run("purge", path, "tales-5000", "--force")
     for _ in range(2):
         with pytest.raises(errors.CorpusError, match="draws 1 documents that were purged"):
-            while True:
-                next(loader)
+            # The rest of an epoch may be given before the next look is due; the next epoch does not begin.
+            for _ in range(2):
+                seen(loader)
     with pytest.raises(errors.CorpusError, match="purged"):
         numpy_loader(plan)
     with pytest.raises(errors.CorpusError, match="purged"):

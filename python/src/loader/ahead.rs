@@ -66,7 +66,7 @@ enum Next {
 impl Running {
     fn next(&mut self) -> Next {
         // Documents may have been purged since the batch was read ahead.
-        if let Err(error) = self.opened.refuse_purged() {
+        if let Err(error) = self.opened.refuse_purged_if_due() {
             return Next::Failed(error);
         }
         loop {

@@ -64,7 +64,12 @@ impl LoaderCorpus {
         }))
     }
 
-    /// Refuses to read on once documents of the plan were purged.
+    /// Refuses to read on once documents of the plan were purged. Between batches a look may have to wait for its turn.
+    pub fn refuse_purged_if_due(&self) -> Result<(), Error> {
+        self.purges.refuse_purged_if_due(&self.corpus, &self.planned)
+    }
+
+    /// Refuses to begin if documents of the plan were purged.
     pub fn refuse_purged(&self) -> Result<(), Error> {
         self.purges.refuse_purged(&self.corpus, &self.planned)
     }

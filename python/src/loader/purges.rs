@@ -5,7 +5,7 @@
 use corpusdb::epoch::{EpochError, Plan};
 use corpusdb::{Corpus, Error};
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The time between two looks for commits, at least.
@@ -39,16 +39,22 @@ impl PurgeWatch {
         Self { corpora, state: Mutex::new(WatchState { journals, next: Instant::now() + PAUSE }) }
     }
 
+    /// Refuses a plan if any of its documents was purged since it was opened, as far as a look is due.
+    ///
+    /// # Errors
+    /// As [`refuse_purged`](Self::refuse_purged).
+    pub fn refuse_purged_if_due(&self, corpus: &Corpus, plan: &Plan) -> Result<(), Error> {
+        let is_due = Instant::now() >= self.state().next;
+        if is_due { self.refuse_purged(corpus, plan) } else { Ok(()) }
+    }
+
     /// Refuses a plan if any of its documents was purged since it was opened.
     ///
     /// # Errors
     /// [`EpochError::Purged`], from then on at every look. A corpus that cannot be read now is looked at again later.
     pub fn refuse_purged(&self, corpus: &Corpus, plan: &Plan) -> Result<(), Error> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state();
         let begun = Instant::now();
-        if begun < state.next {
-            return Ok(());
-        }
         state.next = begun + PAUSE;
         // Before the look, so that the next one sees commits that are made meanwhile.
         let Ok(journals) = Corpus::journal_bytes(&self.corpora) else { return Ok(()) };
@@ -71,6 +77,10 @@ impl PurgeWatch {
         let end = Instant::now();
         state.next = end + end.duration_since(begun) * LOOK_PAUSE;
         Ok(())
+    }
+
+    fn state(&self) -> MutexGuard<'_, WatchState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn look(&self, plan: &Plan) -> Result<(), Error> {
