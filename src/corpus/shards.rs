@@ -406,7 +406,7 @@ impl Corpus {
     /// [`StoreError`](crate::store::StoreError) when there is no such document.
     pub fn key_of(&self, document: DocId) -> Result<String, Error> {
         let (view, inside) = self.corpora().find(document)?;
-        Ok(view.display_key(inside, &view.expect_header(inside)?)?)
+        Ok(view.display_key(inside)?)
     }
 }
 

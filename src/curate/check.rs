@@ -144,10 +144,10 @@ impl DocumentChecker<'_> {
     }
 
     fn document(&mut self, document: DocId, header: &DocumentRecord) -> Result<(), Error> {
-        let text = self.view.text_of_owner(header.text_owner(document))?;
+        let text = self.view.text_of_owner(header.place.text_owner(document))?;
         let standing = self.view.standing(document)?;
         // A store of format 1 has no fingerprints in modes that do not look for near duplicates.
-        let has_print = self.view.policy().compares_words() || header.words != 0;
+        let has_print = self.view.policy().compares_words() || header.print.words != 0;
         if has_print && self.refingerprinted.is_none_or(|next| document.0 < next) {
             let compared = match self.view.policy().compared {
                 ComparedPart::Text => None,
@@ -176,14 +176,15 @@ impl DocumentChecker<'_> {
     fn texts(&mut self, document: DocId, header: &DocumentRecord) -> Result<(), Error> {
         let policy = self.view.policy();
         for kind in TextKind::of_policy(policy) {
-            let text = kind.hash_of(header);
-            let is_right = match self.view.exact(*kind, policy.text_key(header.source, text))? {
-                None => false,
-                Some(best) => {
-                    kind.hash_of(&self.view.expect_header(best)?) == text
-                        && self.view.standing(best)?.is_eligible()
-                }
-            };
+            let text = kind.hash_of(&header.print);
+            let is_right =
+                match self.view.exact(*kind, policy.text_key(header.place.source, text))? {
+                    None => false,
+                    Some(best) => {
+                        kind.hash_of(&self.view.print(best)?) == text
+                            && self.view.standing(best)?.is_eligible()
+                    }
+                };
             if !is_right {
                 let what = format!("the text of document {document} leads to no eligible document");
                 self.fault("exact", what);
@@ -200,9 +201,9 @@ impl DocumentChecker<'_> {
         standing: Standing,
     ) -> Result<(), Error> {
         let print = self.craft.fingerprint(text);
-        if print.tokens != header.words
-            || print.shingles.len() as u64 != u64::from(header.shingles)
-            || print.normalised != header.normalised
+        if print.tokens != header.print.words
+            || print.shingles.len() as u64 != u64::from(header.print.shingles)
+            || print.normalised != header.print.normalised
         {
             self.fault(
                 "documents",
@@ -235,7 +236,7 @@ impl DocumentChecker<'_> {
             false => mode.is_near() && standing == Standing::Kept,
         };
         if is_indexed && let Some(sketch) = &print.sketch {
-            let bands = band_keys(sketch, self.view.policy(), header.source);
+            let bands = band_keys(sketch, self.view.policy(), header.place.source);
             let keys: Vec<BucketKey> = bucket_keys(&bands).collect();
             for ((band, _), bucket) in
                 keys.iter().zip(self.view.buckets(&keys, 1, |other| other == document)?)

@@ -309,7 +309,7 @@ fn search(
     let of_piece = |scratch: &mut SeedScratch, piece: &[(DocId, DocumentRecord)]| {
         let mut found = Vec::new();
         for (document, header) in piece {
-            let text = view.text_of_owner(header.text_owner(*document))?;
+            let text = view.text_of_owner(header.place.text_owner(*document))?;
             let sighted = seeds.scan(&text, None, scratch);
             found.extend(sighted.into_iter().map(|(_, sightings)| (*document, sightings)));
         }
@@ -413,7 +413,7 @@ pub fn judge(writer: &mut StoreWriter, all: &[Judgement]) -> Result<JudgeReport,
         let mut decided = BTreeMap::new();
         for judgement in judgements {
             let found = asked.found(&view, suite, judgement)?;
-            let text = view.expect_header(judgement.document)?.raw;
+            let text = view.print(judgement.document)?.raw;
             decided.extend(found.into_iter().map(|item| ((text, item), judgement.verdict)));
         }
         for (of, verdict) in decided {

@@ -274,7 +274,7 @@ fn store_ids(
 ) -> Result<u64, StoreError> {
     let (encoded, mut tokens) = (taken.iter().flat_map(|(encoded, _)| encoded.iter()), 0);
     for ((document, header), encoded) in work.iter().zip(encoded) {
-        let source = batch.is_kept(*document).then_some(header.source);
+        let source = batch.is_kept(*document).then_some(header.place.source);
         tokens += store_encoded(batch, id, vocab_size, *document, source, encoded)?;
     }
     Ok(tokens)

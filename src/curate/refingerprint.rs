@@ -64,7 +64,7 @@ pub(super) fn fingerprints(view: &View, ids: Range<u64>) -> Result<Vec<StoredFin
         }
         let print = craft.fingerprint(&view.compared_text(document)?);
         // Two conversations with the same text may have different turns or prompts.
-        let is_own = header.text_of.is_none() || policy.compared != ComparedPart::Text;
+        let is_own = header.place.text_of.is_none() || policy.compared != ComparedPart::Text;
         let sketch = print.sketch.as_ref().filter(|_| is_own);
         let sketch = sketch.map(|sketch| sketch.as_bytes().to_vec());
         Ok(Some((document, with_fingerprint(header, &print), sketch)))

@@ -201,15 +201,15 @@ impl SourceRenaming<'_> {
         let (mut moves, mut file) = (Vec::new(), (FileId(0), Vec::new()));
         for row in self.view.headers(0..documents)? {
             let (DocId(document), header) = row?;
-            if header.source != self.source {
+            if header.place.source != self.source {
                 continue;
             }
-            if header.key.is_none() && header.file != file.0 {
-                let path = self.view.file_bytes(self.source, header.file)?;
-                file = (header.file, path.unwrap_or_default());
+            if header.key.is_none() && header.place.file != file.0 {
+                let path = self.view.file_bytes(self.source, header.place.file)?;
+                file = (header.place.file, path.unwrap_or_default());
             }
-            let [old, new] =
-                [self.old, self.new].map(|name| identity_under(name, &header, &file.1));
+            let [old, new] = [self.old, self.new]
+                .map(|name| identity_under(name, header.key.as_deref(), &header.place, &file.1));
             moves.push((old, new));
             if has_blocks && header.key.is_some() {
                 self.block(batch, old, new)?;
@@ -245,7 +245,7 @@ impl SourceRenaming<'_> {
                 let Some(identity) = trace.identity.filter(|one| !self.moved.contains(one)) else {
                     continue;
                 };
-                let is_own = self.view.expect_header(trace.document)?.source == self.source;
+                let is_own = self.view.place(trace.document)?.source == self.source;
                 let by = || self.view.blockers(BlockKind::Identity, identity);
                 lost += u64::from(is_own && by()?.contains(&trace.document));
             }

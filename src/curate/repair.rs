@@ -183,11 +183,10 @@ fn fill_keys(
         if undone.contains(document.0) || view.standing(document)? == Standing::Purged {
             continue;
         }
-        let header = view.expect_header(document)?;
-        let has_successor = header.key.is_some()
+        let has_successor = view.key(document)?.is_some()
             && view.match_of(document)?.is_some_and(|found| found.kind == MatchKind::Superseded);
         if !has_successor {
-            batch.put_identity(identity_of(&view, &header)?, document);
+            batch.put_identity(identity_of(&view, document)?, document);
         }
     }
     Ok(())
@@ -210,7 +209,7 @@ fn fill_exact(batch: &mut CommitBatch<'_>, documents: Range<u64>) -> Result<(), 
                 continue;
             }
             let own = rank(document, &header)?;
-            let text = policy.text_key(header.source, kind.hash_of(&header));
+            let text = policy.text_key(header.place.source, kind.hash_of(&header.print));
             best.entry(text).and_modify(|best| *best = own.min(*best)).or_insert(own);
         }
         let texts: Vec<[u8; 16]> = best.keys().copied().collect();
@@ -245,7 +244,7 @@ fn fill_bands(batch: &mut CommitBatch<'_>, documents: Range<u64>) -> Result<(), 
         if !is_indexed {
             return Ok(None);
         }
-        let source = view.expect_header(document)?.source;
+        let source = view.place(document)?.source;
         let sketch = stored_sketch(&view, document)?;
         Ok(sketch.map(|sketch| (document, band_keys(&sketch, policy, source))))
     };

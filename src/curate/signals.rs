@@ -208,7 +208,7 @@ fn fill(
         let scored: Vec<Vec<ScoreValue>> = work
             .par_iter()
             .map(|(document, header)| {
-                let text = view.text_of_owner(header.text_owner(*document))?;
+                let text = view.text_of_owner(header.place.text_owner(*document))?;
                 Ok(scores(&text, &signals))
             })
             .collect::<Result<_, Error>>()?;

@@ -111,7 +111,7 @@ impl StandingRules {
                     continue;
                 }
                 // Documents that came later have no standing in an earlier generation.
-                if !shown.is_current() && view.expect_header(document)?.commit > shown.until {
+                if !shown.is_current() && view.commit_of(document)? > shown.until {
                     continue;
                 }
                 let found = match lost.as_slice() {
@@ -156,6 +156,6 @@ fn matched(
 
 /// The standing of a document that nothing keeps out.
 fn unmatched(view: &View, header: &DocumentRecord) -> Standing {
-    let is_empty = view.policy().compares_words() && header.words == 0;
+    let is_empty = view.policy().compares_words() && header.print.words == 0;
     if is_empty { Standing::Empty } else { Standing::Kept }
 }

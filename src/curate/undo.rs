@@ -84,7 +84,7 @@ fn take_out(
     let mut back = Vec::new();
     for document in chunk {
         session.exclude(*document, Standing::Removed)?;
-        let identity = identity_of(&view, &view.expect_header(*document)?)?;
+        let identity = identity_of(&view, *document)?;
         batch.forget_identity(identity, *document)?;
         let first = superseded.partition_point(|(successor, _)| successor < document);
         let own = superseded.iter().skip(first).take_while(|(by, _)| by == document);
@@ -94,7 +94,7 @@ fn take_out(
                 continue;
             }
             session.forget_successor(*old)?;
-            batch.put_identity(identity_of(&view, &view.expect_header(*old)?)?, *old);
+            batch.put_identity(identity_of(&view, *old)?, *old);
             if standing != Standing::Removed {
                 back.push(*old);
             }
@@ -110,8 +110,8 @@ fn forget_files(batch: &mut CommitBatch<'_>, chunk: &[DocId], ingest: &str) -> R
     let ingest = view.source_named(ingest).map(|(source, _)| source);
     let mut files = BTreeSet::new();
     for document in chunk {
-        let header = view.expect_header(*document)?;
-        files.insert((header.source, header.file));
+        let place = view.place(*document)?;
+        files.insert((place.source, place.file));
     }
     let mut paths = BTreeSet::new();
     for (source, file) in files {
@@ -147,7 +147,7 @@ pub(crate) fn redo_ingest(
         let view = batch.view().clone();
         let mut hashes = Vec::with_capacity(chunk.len());
         for document in chunk {
-            hashes.push(identity_of(&view, &view.expect_header(*document)?)?);
+            hashes.push(identity_of(&view, *document)?);
         }
         let stored = view.identities(&hashes)?;
         let mut newest: HashMap<[u8; 16], DocId> = HashMap::new();

@@ -218,10 +218,10 @@ impl History<'_> {
             }
             let mut hashes = Vec::with_capacity(part.len());
             for document in part {
-                hashes.push(identity_of(self.view, &self.view.expect_header(document)?)?);
+                hashes.push(identity_of(self.view, document)?);
             }
             for holder in self.view.identities(&hashes)?.into_iter().flatten() {
-                let commit = self.view.expect_header(holder)?.commit;
+                let commit = self.view.commit_of(holder)?;
                 if commit > verb.last && !own.contains(holder.0) {
                     return Ok(Err(stands_on(commit, "stored records of its files again")));
                 }
@@ -229,7 +229,7 @@ impl History<'_> {
             identities.extend(hashes);
         }
         let has_key = |document: DocId| -> Result<bool, Error> {
-            let identity = identity_of(self.view, &self.view.expect_header(document)?)?;
+            let identity = identity_of(self.view, document)?;
             Ok(identities.contains(&identity))
         };
         let refusal = self.touched(&own, verb.last, has_key)?;
@@ -358,7 +358,7 @@ impl History<'_> {
             if own.contains(found.witness.0) {
                 continue;
             }
-            let commit = self.view.expect_header(found.witness)?.commit;
+            let commit = self.view.commit_of(found.witness)?;
             if commit > last {
                 return Ok(Some(stands_on(commit, "stored newer content under its keys")));
             }

@@ -172,7 +172,9 @@ impl CommitDecisions {
             let (own, other) =
                 (self.0.overlay.header(document)?, self.0.overlay.header(found.witness)?);
             // Equal tokens make equal sketches; equal texts alone need not, where fields are compared too.
-            if own.source == other.source && own.normalised == other.normalised {
+            if own.place.source == other.place.source
+                && own.print.normalised == other.print.normalised
+            {
                 return Ok(bands.to_vec());
             }
         }

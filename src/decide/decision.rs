@@ -96,10 +96,10 @@ pub fn check_removal(
     if better >= rank {
         return Err(format!("its witness does not outrank it (keep order {})", policy.keep));
     }
-    if policy.scope == DedupScope::PerSource && witness.source != removed.source {
+    if policy.scope == DedupScope::PerSource && witness.place.source != removed.place.source {
         return Err("its witness is of another source".to_owned());
     }
-    let (own, other) = (removed.shingles, witness.shingles);
+    let (own, other) = (removed.print.shingles, witness.print.shingles);
     for (whose, said, has) in
         [("it", matched.removed_shingles, own), ("its witness", matched.witness_shingles, other)]
     {
@@ -108,12 +108,12 @@ pub fn check_removal(
         }
     }
     let overlap = Overlap { shared: matched.shared, left: own, right: other };
-    let is_equal = witness.raw == removed.raw;
+    let is_equal = witness.print.raw == removed.print.raw;
     let is_far = match policy.mode {
         DedupMode::None => return Err("in mode `none` nothing is removed".to_owned()),
         DedupMode::Exact => {
             let mut forms = TextKind::of_policy(policy).iter();
-            !forms.any(|form| form.hash_of(witness) == form.hash_of(removed))
+            !forms.any(|form| form.hash_of(&witness.print) == form.hash_of(&removed.print))
         }
         DedupMode::Witness => !is_equal && !overlap.reaches(policy.threshold),
         DedupMode::Components | DedupMode::Lsh => false,

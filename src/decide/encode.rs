@@ -269,7 +269,7 @@ pub fn encode_document(
     header: &DocumentRecord,
     out: &mut EncodedBatch,
 ) -> Result<(), Error> {
-    let text = view.text_of_owner(header.text_owner(document))?;
+    let text = view.text_of_owner(header.place.text_owner(document))?;
     let form = view.text_form(document)?;
     Ok(out.push(tokenizer, encoder, &text, form.as_ref())?)
 }
@@ -326,7 +326,7 @@ pub fn encode_again(
     for document in documents {
         let header = batch.view().expect_header(*document)?;
         match batch.token_count(tokenizer.id, *document)? {
-            Some(count) => batch.count_tokens(tokenizer.id, header.source, count)?,
+            Some(count) => batch.count_tokens(tokenizer.id, header.place.source, count)?,
             None => unencoded.push((*document, header)),
         }
     }
@@ -357,7 +357,8 @@ pub fn encode_again(
     let mut total = 0;
     let encoded = encoded.iter().flat_map(EncodedBatch::iter);
     for ((document, header), encoded) in unencoded.iter().zip(encoded) {
-        let (id, vocab_size, source) = (tokenizer.id, tokenizer.vocab_size, Some(header.source));
+        let (id, vocab_size, source) =
+            (tokenizer.id, tokenizer.vocab_size, Some(header.place.source));
         total += store_encoded(batch, id, vocab_size, *document, source, encoded)?;
     }
     Ok(total)

@@ -8,7 +8,7 @@
 //! are valid, and look-ups compute what is not written yet.
 
 use model::{DocId, Error, ErrorKind, Hint};
-use store::{DocumentRecord, StoreError, View};
+use store::{DocumentPrint, DocumentRecord, StoreError, View};
 use text::dedup::{Fingerprint, Fingerprinter, Sketch};
 
 /// The header of a stored document.
@@ -66,12 +66,13 @@ pub fn stored_fingerprint(
 /// A header with what a fingerprint says.
 #[must_use]
 pub fn with_fingerprint(header: DocumentRecord, print: &Fingerprint) -> DocumentRecord {
-    DocumentRecord {
+    let print = DocumentPrint {
+        raw: header.print.raw,
         normalised: print.normalised,
         words: print.tokens,
         shingles: u32::try_from(print.shingles.len()).unwrap_or(u32::MAX),
-        ..header
-    }
+    };
+    DocumentRecord { print, ..header }
 }
 
 fn is_of_other_version(view: &View) -> bool {

@@ -109,7 +109,7 @@ impl DecisionSession {
         }
         for id in gone {
             if let Some(member) = self.overlay.members(id)?.first() {
-                let key = self.overlay.view.display_key(*member, &self.overlay.header(*member)?)?;
+                let key = self.overlay.view.display_key(*member)?;
                 let why = format!("it is removed, but the witness of document {key:?}");
                 return Err(untrue(id, why));
             }

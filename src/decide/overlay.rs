@@ -290,7 +290,7 @@ impl Overlay {
 
     /// The hash under which documents of equal text meet.
     pub(super) fn text_hash(&self, kind: TextKind, header: &DocumentRecord) -> [u8; 16] {
-        self.scoped(header.source, kind.hash_of(header))
+        self.scoped(header.place.source, kind.hash_of(&header.print))
     }
 
     /// In scope per source only documents of one source meet.
@@ -403,7 +403,7 @@ impl Overlay {
         let policy = self.view.policy();
         let source = match policy.scope {
             DedupScope::Global => SourceId(0),
-            DedupScope::PerSource => self.header(document)?.source,
+            DedupScope::PerSource => self.header(document)?.place.source,
         };
         Ok(band_keys(sketch, policy, source))
     }

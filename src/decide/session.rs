@@ -109,7 +109,7 @@ impl DecisionSession {
         let owner = |(hash, (raw, _)): ([u8; 16], &([u8; 16], [u8; 16]))| {
             let Some(twin) = self.overlay.exact(form, hash)? else { return Ok(None) };
             let header = self.overlay.header(twin)?;
-            Ok((header.raw == *raw).then(|| header.text_owner(twin)))
+            Ok((header.print.raw == *raw).then(|| header.place.text_owner(twin)))
         };
         hashes.into_iter().zip(texts).map(owner).collect()
     }
@@ -237,7 +237,8 @@ impl DecisionSession {
 
     /// Puts a document that nothing excludes before the decision.
     fn enter(&mut self, document: DocId) -> Result<(), Error> {
-        if self.overlay.view.policy().compares_words() && self.overlay.header(document)?.words == 0
+        if self.overlay.view.policy().compares_words()
+            && self.overlay.header(document)?.print.words == 0
         {
             return self.overlay.set_standing(document, Some(Standing::Empty));
         }
@@ -323,7 +324,7 @@ impl DecisionSession {
         header: &DocumentRecord,
         matched: Match,
     ) -> Result<Decision, Error> {
-        let is_equal = self.overlay.header(matched.witness)?.raw == header.raw;
+        let is_equal = self.overlay.header(matched.witness)?.print.raw == header.print.raw;
         let (standing, kind) = Standing::of_duplicate(is_equal);
         Ok(Decision { standing, matched: Some(Match { kind, ..matched }) })
     }

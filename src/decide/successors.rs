@@ -134,7 +134,7 @@ impl CommitDecisions {
             return Ok(false);
         }
         let (own, other) = (self.0.overlay.header(document)?, self.0.overlay.header(*old)?);
-        Ok(own.source == other.source && own.normalised == other.normalised)
+        Ok(own.place.source == other.place.source && own.print.normalised == other.print.normalised)
     }
 
     /// Makes a family of the members of buckets that are too large to compare one by one: of the buckets that an heir

@@ -42,9 +42,9 @@ impl ViewRanker {
 
     /// The rank of a document with this number in the field of the keep order, where that looks at one.
     pub fn rank(&self, document: DocId, header: &DocumentRecord, number: Option<i64>) -> Rank {
-        let place = self.source_places.get(header.source.0 as usize).copied();
+        let place = self.source_places.get(header.place.source.0 as usize).copied();
         let place = place.unwrap_or_else(|| self.ranker.place_of_others());
-        self.ranker.rank(document, &header.raw, header.chars, place, number)
+        self.ranker.rank(document, &header.print.raw, header.chars, place, number)
     }
 }
 
@@ -117,7 +117,7 @@ impl<'a> MemberSorter<'a> {
         for document in documents.drain(..) {
             let header = self.view.expect_header(document)?;
             let number = self.numbers.read(self.view, self.view.order_field(), document)?;
-            ranked.push((header.raw, self.ranker.rank(document, &header, number)));
+            ranked.push((header.print.raw, self.ranker.rank(document, &header, number)));
         }
         ranked.sort_unstable();
         ranked.dedup_by_key(|(text, _)| *text);

@@ -134,7 +134,7 @@ impl DecisionSession {
         twin: DocId,
     ) -> Result<Option<Decision>, Error> {
         let witness = if self.overlay.is_kept(twin) {
-            Overlap::whole(header.shingles).match_to(twin)
+            Overlap::whole(header.print.shingles).match_to(twin)
         } else {
             match self.overlay.match_of(twin)? {
                 Some(matched) if self.overlay.is_kept(matched.witness) => matched,

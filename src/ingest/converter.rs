@@ -123,7 +123,7 @@ pub fn specials_said_in_chats(
             continue;
         }
         interrupt.check()?;
-        let commit = view.expect_header(document)?.commit;
+        let commit = view.commit_of(document)?;
         if written.as_ref().is_none_or(|(of, _)| *of != commit) {
             let mut source = String::new();
             if let Some(TemplateRecord { hash, variables }) = view.template_of(commit)? {

@@ -7,7 +7,10 @@ use crate::decide::{Blocklist, CommitDecisions, DecisionSession, LoadedTokenizer
 use model::{CommitSeq, ComparedPart, DocId, Error, FileId, RecordKey, SourceId, hash128};
 use rayon::prelude::*;
 use std::collections::{BTreeSet, HashMap};
-use store::{BlockKind, CommitBatch, DocumentRecord, NewDocument, StoreError, View};
+use store::{
+    BlockKind, CommitBatch, DocumentPlace, DocumentPrint, DocumentRecord, NewDocument, StoreError,
+    View,
+};
 
 /// Has newcomers arrive in the session that decides about them.
 pub(super) fn arrive(
@@ -43,7 +46,7 @@ pub(super) fn store_document(
 ) -> Result<(), Error> {
     let prepared = document.prepared;
     let header = decisions.header(document.id)?;
-    let owns_text = header.text_of.is_none();
+    let owns_text = header.place.text_of.is_none();
     // One text may have several prompts, and borrowers change owners.
     let owns_sketch = owns_text || batch.view().policy().compared == ComparedPart::Prompt;
     let sketch = prepared.fingerprint.sketch.as_ref().filter(|_| owns_sketch);
@@ -92,7 +95,7 @@ fn has_equal_compared_text(
     prepared: &FingerprintedRecord,
 ) -> Result<bool, Error> {
     Ok(session.compared() == ComparedPart::Text
-        || session.header(other)?.normalised == prepared.fingerprint.normalised)
+        || session.header(other)?.print.normalised == prepared.fingerprint.normalised)
 }
 
 /// The texts that no stored document has, compressed in parallel, in the order of the documents.
@@ -122,8 +125,8 @@ impl TextOwners {
         let raw = new.prepared.raw;
         if let Some(old) = new.supersedes {
             let header = session.header(old)?;
-            if header.raw == raw && has_equal_compared_text(session, old, new.prepared)? {
-                return Ok(Some(header.text_owner(old)));
+            if header.print.raw == raw && has_equal_compared_text(session, old, new.prepared)? {
+                return Ok(Some(header.place.text_owner(old)));
             }
         }
         if new.twin.is_some() {
@@ -168,18 +171,22 @@ fn header(
         RecordKey::Position => None,
     };
     DocumentRecord {
-        source,
-        file,
-        number: prepared.record.origin.number,
+        place: DocumentPlace {
+            source,
+            file,
+            number: prepared.record.origin.number,
+            content: prepared.content,
+            text_of,
+        },
+        print: DocumentPrint {
+            raw: prepared.raw,
+            normalised: prepared.fingerprint.normalised,
+            words: prepared.fingerprint.tokens,
+            shingles: prepared.shingles.count(),
+        },
         commit: CommitSeq(0),
         key,
-        raw: prepared.raw,
-        normalised: prepared.fingerprint.normalised,
-        content: prepared.content,
         bytes: prepared.record.text.len() as u64,
         chars: prepared.chars,
-        words: prepared.fingerprint.tokens,
-        shingles: prepared.shingles.count(),
-        text_of,
     }
 }

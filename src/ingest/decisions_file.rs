@@ -119,25 +119,15 @@ fn has_decisions(path: &Path) -> bool {
 
 /// The line of a stored document.
 fn decision(view: &View, id: DocId) -> Result<String, Error> {
-    let header = view.expect_header(id)?;
     let matched = view.match_of(id)?;
-    let witness = match matched {
-        Some(matched) => Some((matched.witness, view.expect_header(matched.witness)?)),
-        None => None,
-    };
+    let witness = matched.map(|matched| matched.witness);
     Ok(json(&DecisionLine {
-        key: Some(view.display_key(id, &header)?),
+        key: Some(view.display_key(id)?),
         id: Some(id.0),
         kind: matched.map(|matched| matched.kind.name()),
-        witness: matched.map(|matched| matched.witness.0),
-        witness_key: witness
-            .as_ref()
-            .map(|(id, header)| view.display_key(*id, header))
-            .transpose()?,
-        witness_source: witness
-            .as_ref()
-            .map(|(_, header)| view.source_name(header.source))
-            .transpose()?,
+        witness: witness.map(|witness| witness.0),
+        witness_key: witness.map(|id| view.display_key(id)).transpose()?,
+        witness_source: witness.map(|id| view.source_name(view.place(id)?.source)).transpose()?,
         jaccard: matched.map(|matched| matched.jaccard()),
         ..DecisionLine::of(view.standing(id)?.name())
     }))

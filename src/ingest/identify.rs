@@ -15,7 +15,7 @@ use roaring::RoaringTreemap;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
-use store::{CommitBatch, DocumentRecord, View};
+use store::{CommitBatch, DocumentPlace, View};
 
 /// What became of one record.
 #[derive(Clone, Debug)]
@@ -72,7 +72,8 @@ struct NewestVersion {
 
 impl NewestVersion {
     fn of(view: &View, id: DocId) -> Result<Self, Error> {
-        let DocumentRecord { raw, content, file, number, .. } = view.expect_header(id)?;
+        let DocumentPlace { content, file, number, .. } = view.place(id)?;
+        let raw = view.print(id)?.raw;
         Ok(Self { id, raw, content, file, number, moment: None })
     }
 

@@ -111,10 +111,10 @@ impl LoadValidator {
                         holder => holder,
                     },
                     None if id.0 < view.documents() => {
-                        let header = view.expect_header(id)?;
+                        let place = view.place(id)?;
                         let file = sources.file(at, sources.source(&prepared.record));
                         let is_it =
-                            (header.file, header.number) == (file, prepared.record.origin.number);
+                            (place.file, place.number) == (file, prepared.record.origin.number);
                         (!is_it).then_some(id)
                     }
                     None => Some(id),
@@ -264,13 +264,13 @@ impl LoadValidator {
             let why = format!("`_witness_id` is {id}, and it was decided against {}", self.before);
             return Err(wrong(why));
         }
-        let header = view.expect_header(DocId(id))?;
-        let found = view.source_name(header.source)?;
+        let place = view.place(DocId(id))?;
+        let found = view.source_name(place.source)?;
         let said = removal.source.as_deref().unwrap_or(source);
-        if said == found && view.is_shown_as(DocId(id), &header, &removal.witness)? {
+        if said == found && view.is_shown_as(DocId(id), &removal.witness)? {
             return Ok(DocId(id));
         }
-        let key = view.display_key(DocId(id), &header)?;
+        let key = view.display_key(DocId(id))?;
         Err(wrong(format!(
             "its witness should be {:?} of `{said}`, and document {id} of the corpus is {key:?} of `{found}`",
             removal.witness

@@ -245,7 +245,7 @@ impl IngestMonitor {
                 let key = decisions.header(document)?.key.unwrap_or_else(|| document.to_string());
                 let witness = decisions.header(matched.witness)?;
                 let witness_key = if matched.witness.0 < view.documents() {
-                    view.display_key(matched.witness, &witness)?
+                    view.display_key(matched.witness)?
                 } else {
                     witness.key.unwrap_or_else(|| matched.witness.to_string())
                 };
@@ -367,7 +367,7 @@ impl IngestMonitor {
             view.documents_with(system_fields::SOURCE, &system_fields::source_value(source))?;
         // What an archive gives has ids by itself.
         let is_new_keyed = match documents.iter().next_back() {
-            Some(last) => view.expect_header(DocId(last))?.key.is_some(),
+            Some(last) => view.key(DocId(last))?.is_some(),
             None => return Ok(None),
         };
         let before = documents.rank(since.0.saturating_sub(1)).checked_sub(1);
@@ -565,7 +565,7 @@ fn example(view: &View, document: DocId) -> Result<Option<AlarmPair>, StoreError
         removed: document.0,
         removed_text: excerpt_of(&view.text(document)?),
         witness: matched.witness.0,
-        witness_key: view.display_key(matched.witness, &view.expect_header(matched.witness)?)?,
+        witness_key: view.display_key(matched.witness)?,
         witness_text: excerpt_of(&view.text(matched.witness)?),
         jaccard: matched.jaccard(),
     }))

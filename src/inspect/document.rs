@@ -188,14 +188,14 @@ pub fn show(view: &View, document: DocId) -> Result<DocumentDetails, InspectErro
     };
     Ok(DocumentDetails {
         id: document.0,
-        key: view.display_key(document, &header)?,
-        source: view.source_name(header.source)?.to_owned(),
-        path: view.file_path(header.source, header.file)?,
-        number: header.number,
+        key: view.display_key(document)?,
+        source: view.source_name(header.place.source)?.to_owned(),
+        path: view.file_path(header.place.source, header.place.file)?,
+        number: header.place.number,
         commit: header.commit.0,
         bytes: header.bytes,
         chars: header.chars,
-        words: header.words,
+        words: header.print.words,
         standing: standing.name(),
         found: found(view, document)?,
         blocked_by: match standing {
@@ -208,7 +208,7 @@ pub fn show(view: &View, document: DocId) -> Result<DocumentDetails, InspectErro
         fields: declared,
         metadata,
         chat_template: template(view, document, header.commit)?,
-        text: view.text_of_owner(header.text_owner(document))?,
+        text: view.text_of_owner(header.place.text_owner(document))?,
     })
 }
 
@@ -229,12 +229,12 @@ fn template(
 
 fn found(view: &View, document: DocId) -> Result<Option<DocumentMatch>, InspectError> {
     let Some(found) = view.match_of(document)? else { return Ok(None) };
-    let witness = view.expect_header(found.witness)?;
+    let witness = view.place(found.witness)?;
     let similar = found.is_duplicate();
     Ok(Some(DocumentMatch {
         kind: found.kind.name(),
         witness: found.witness.0,
-        witness_key: view.display_key(found.witness, &witness)?,
+        witness_key: view.display_key(found.witness)?,
         witness_source: view.source_name(witness.source)?.to_owned(),
         jaccard: similar.then(|| found.jaccard()),
         containment_removed: similar.then(|| found.containment_removed()),

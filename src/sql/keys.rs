@@ -34,16 +34,20 @@ impl KeyFormatter {
 
     /// As [`View::display_place`].
     fn place(&mut self, view: &View, header: &DocumentRecord) -> Result<String, SqlError> {
-        let file = (header.source, header.file);
+        let file = (header.place.source, header.place.file);
         if let Some((path, numbered)) = self.files.get(&file) {
-            return Ok(if *numbered { format!("{path}:{}", header.number) } else { path.clone() });
+            return Ok(if *numbered {
+                format!("{path}:{}", header.place.number)
+            } else {
+                path.clone()
+            });
         }
-        let place = view.display_place(header)?;
+        let place = view.display_place(&header.place)?;
         if self.files.len() >= REMEMBERED {
             self.files.clear();
         }
         // The one document of a file is shown alike whether or not its path ends in `:0`.
-        let path = place.strip_suffix(&format!(":{}", header.number)).map(str::to_owned);
+        let path = place.strip_suffix(&format!(":{}", header.place.number)).map(str::to_owned);
         let numbered = path.is_some();
         self.files.insert(file, (path.unwrap_or_else(|| place.clone()), numbered));
         Ok(place)
@@ -63,7 +67,7 @@ pub fn find_key(view: &View, key: &str) -> Result<Vec<DocId>, SqlError> {
     }
     let found = read_at(view, key)?;
     if found.len() > 1 {
-        let shown = |id: &DocId| Ok(view.display_key(*id, &view.expect_header(*id)?)?);
+        let shown = |id: &DocId| Ok(view.display_key(*id)?);
         let keys = found.iter().take(NAMED).map(shown).collect::<Result<Vec<_>, SqlError>>()?;
         return Err(SqlError::Ambiguous { place: key.to_owned(), documents: found.len(), keys });
     }
@@ -107,8 +111,7 @@ pub(crate) fn find_keys(view: &View, keys: &[String]) -> Result<Vec<DocId>, SqlE
     for key in &wanted {
         if let Some((_, document)) = numbered(key, '@').filter(|(_, id)| *id < view.documents()) {
             let document = DocId(document);
-            let header = view.expect_header(document)?;
-            if header.key.is_none() && view.display_key(document, &header)? == *key {
+            if view.key(document)?.is_none() && view.display_key(document)? == *key {
                 found.insert(document);
             }
         }
@@ -132,8 +135,8 @@ fn read_at(view: &View, place: &str) -> Result<Vec<DocId>, SqlError> {
             let of_source =
                 view.documents_with(system_fields::SOURCE, &system_fields::source_value(source))?;
             collect(view, &of_source, &mut found, |header| {
-                let at = |number| positions.contains(&(header.file, number));
-                header.key.is_none() && (at(None) || at(Some(header.number)))
+                let at = |number| positions.contains(&(header.place.file, number));
+                header.key.is_none() && (at(None) || at(Some(header.place.number)))
             })?;
         }
     }

@@ -14,8 +14,8 @@ use proptest::prelude::*;
 use std::sync::OnceLock;
 use store;
 use store::{
-    CommitRecord, DocumentRecord, FileRecord, MemoryBudget, NewDocument, StoreWriter,
-    TokenizerFiles, TokenizerRecord, View,
+    CommitRecord, DocumentPlace, DocumentPrint, DocumentRecord, FileRecord, MemoryBudget,
+    NewDocument, StoreWriter, TokenizerFiles, TokenizerRecord, View,
 };
 
 /// A document to be stored.
@@ -98,19 +98,18 @@ fn corpus(documents: &[Sketch]) -> (tempfile::TempDir, View) {
         let source = batch.source(sketch.source).unwrap();
         assert_eq!(batch.file(source, b"/in/lines").unwrap(), FileId(1));
         let header = DocumentRecord {
-            source,
-            file: FileId(1),
-            number,
+            place: DocumentPlace {
+                source,
+                file: FileId(1),
+                number,
+                content: [0; 16],
+                text_of: None,
+            },
+            print: DocumentPrint { raw: [0; 16], normalised: [0; 16], words: 3, shingles: 1 },
             commit: batch.commit_seq(),
             key: sketch.key.map(str::to_owned),
-            raw: [0; 16],
-            normalised: [0; 16],
-            content: [0; 16],
             bytes: sketch.text.len() as u64,
             chars: sketch.text.chars().count() as u64,
-            words: 3,
-            shingles: 1,
-            text_of: None,
         };
         let identity = match sketch.key {
             Some(key) => key_identity(sketch.source, key),

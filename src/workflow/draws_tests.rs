@@ -136,7 +136,7 @@ fn expected(
         let header = view.expect_header(document).unwrap();
         let text = view.text(document).unwrap();
         let form = view.text_form(document).unwrap().unwrap_or_default();
-        for pass in 0..passes[view.source_name(header.source).unwrap()] {
+        for pass in 0..passes[view.source_name(header.place.source).unwrap()] {
             let mut ids = Vec::new();
             let draw = segmentation.of_pass(pass);
             loaded.encode_segmentation(&text, form.specials, draw, &mut ids).unwrap();

@@ -61,11 +61,11 @@ impl Corpus {
     fn row_segments(&self, row: &EpochRow, is_sharded: bool) -> Result<Vec<RowSegment>, Error> {
         let segment = |(segment, span): (&epoch::Segment, &epoch::views::Span)| {
             let (view, inside) = self.corpora().find(segment.document)?;
-            let header = view.expect_header(inside)?;
+            let place = view.place(inside)?;
             Ok(RowSegment {
                 document: segment.document.0,
-                key: view.display_key(inside, &header)?,
-                source: view.source_name(header.source)?.to_owned(),
+                key: view.display_key(inside)?,
+                source: view.source_name(place.source)?.to_owned(),
                 offset: segment.offset,
                 length: segment.length,
                 document_length: segment.document_length,

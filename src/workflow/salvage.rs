@@ -249,15 +249,15 @@ struct CopiedDocument {
 fn read(view: &View, document: DocId, key: &mut Option<String>) -> Result<CopiedDocument, Error> {
     let header = view.expect_header(document)?;
     key.clone_from(&header.key);
-    let text = view.text_of_owner(header.text_owner(document))?;
-    if blake3::hash(text.as_bytes()).as_bytes().get(..16) != Some(header.raw.as_slice()) {
+    let text = view.text_of_owner(header.place.text_owner(document))?;
+    if blake3::hash(text.as_bytes()).as_bytes().get(..16) != Some(header.print.raw.as_slice()) {
         let (what, family) = ("text that was stored", "texts");
         return Err(StoreError::Missing { what, family, key: document.to_string() }.into());
     }
     let metadata = view.metadata(document);
     let is_bare = metadata.is_err();
     let metadata = metadata.unwrap_or_else(|_| "{}".to_owned());
-    let (source, shown) = (source_name(view, &header), shown_key(view, document, &header));
+    let (source, shown) = (source_name(view, &header), shown_key(view, document));
     let quoted = |text: &str| serde_json::Value::from(text).to_string();
     let members: [(&str, &str); 3] = [(SOURCE, &source), (KEY, &shown), (TEXT, &text)];
     let members = members.map(|(name, value)| format!("{}:{}", quoted(name), quoted(value)));
@@ -270,13 +270,13 @@ fn read(view: &View, document: DocId, key: &mut Option<String>) -> Result<Copied
 
 /// The source that a document has in the copy.
 fn source_name(view: &View, header: &DocumentRecord) -> String {
-    let known = view.sources().nth(header.source.0 as usize);
-    known.map_or_else(|| lost_name(header.source), |(_, record)| record.name.clone())
+    let known = view.sources().nth(header.place.source.0 as usize);
+    known.map_or_else(|| lost_name(header.place.source), |(_, record)| record.name.clone())
 }
 
 /// The key that a document has in the copy: its own, or the place where it was read.
-fn shown_key(view: &View, document: DocId, header: &DocumentRecord) -> String {
-    let shown = view.display_key(document, header);
+fn shown_key(view: &View, document: DocId) -> String {
+    let shown = view.display_key(document);
     shown.unwrap_or_else(|_| format!("document {document}"))
 }
 
@@ -316,7 +316,7 @@ fn remove_again(
             Some(place_in(copied, document))
         } else {
             let source = source_name(view, &header);
-            let identity = key_identity(&source, &shown_key(view, document, &header));
+            let identity = key_identity(&source, &shown_key(view, document));
             writer.view().identities(&[identity])?.into_iter().next().flatten()
         };
         if let Some(found) = found {

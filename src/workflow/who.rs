@@ -312,8 +312,7 @@ impl AskedDocuments {
     fn of(view: &View, documents: &RoaringTreemap, world: Option<u64>) -> Result<Self, StoreError> {
         let mut commits = BTreeMap::new();
         for document in documents {
-            let header = view.expect_header(DocId(document))?;
-            commits.insert(document, (header.commit.0, None));
+            commits.insert(document, (view.commit_of(DocId(document))?.0, None));
         }
         if !documents.is_disjoint(&view.documents_standing(Standing::Purged)?) {
             for traces in view.traces()? {

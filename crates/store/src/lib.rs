@@ -58,7 +58,7 @@ pub use documents::erase::Erasure;
 pub use documents::fields::{
     check_column_name, check_keep_order, declaration, declare_field, declare_fields,
 };
-pub use documents::headers::{DocumentRecord, NewDocument, key_at};
+pub use documents::headers::{DocumentPlace, DocumentPrint, DocumentRecord, NewDocument, key_at};
 pub use documents::indexed_values::{IndexedValues, indexed};
 pub use documents::metadata::with_fields;
 pub use documents::numbers::NumberBlockHandle;

@@ -424,7 +424,7 @@ fn unended(corpus: &Corpus) -> anyhow::Result<Option<String>> {
     let documents = corpus.unended_purge()?;
     let (view, mut keys) = (corpus.view(), Vec::new());
     for document in documents.iter().take(NAMED).map(DocId) {
-        keys.push(view.display_key(document, &view.expect_header(document)?)?);
+        keys.push(view.display_key(document)?);
     }
     let more = if documents.len() as usize > NAMED { ", .." } else { "" };
     Ok((!documents.is_empty()).then(|| {

@@ -407,8 +407,8 @@ impl TraceGroups<'_> {
             self.next += 1;
             for trace in traces?.1 {
                 if trace.identity.is_none() {
-                    let header = self.view.expect_header(trace.document)?;
-                    self.files.insert((header.source, header.file));
+                    let place = self.view.place(trace.document)?;
+                    self.files.insert((place.source, place.file));
                 }
                 self.texts.insert(trace.raw);
                 certificate.without_runs += u64::from(trace.runs.is_empty());
@@ -432,7 +432,8 @@ impl TraceGroups<'_> {
         }
         for row in self.view.headers(0..self.view.documents())? {
             let (document, header) = row?;
-            if header.bytes > 0 && texts.contains(&header.raw) && !purged.contains(document.0) {
+            if header.bytes > 0 && texts.contains(&header.print.raw) && !purged.contains(document.0)
+            {
                 certificate.copies_left += 1;
                 if certificate.copies.len() < LISTED {
                     certificate.copies.push(document.0);

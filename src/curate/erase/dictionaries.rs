@@ -65,8 +65,8 @@ fn dictionaries_quoting(
         if searches.iter().all(|(.., is_tainted)| *is_tainted) {
             break;
         }
-        let header = view.expect_header(document)?;
-        let text = view.text_of_owner(header.text_owner(document))?;
+        let place = view.place(document)?;
+        let text = view.text_of_owner(place.text_owner(document))?;
         for (_, search, is_tainted) in searches.iter_mut().filter(|(.., found)| !*found) {
             *is_tainted = search.any(text.as_bytes());
         }
@@ -83,7 +83,7 @@ fn samples(view: &View, documents: &RoaringTreemap) -> Result<Vec<String>, Error
     let mut samples = Vec::new();
     for row in view.headers(0..view.documents())? {
         let (document, header) = row?;
-        let is_one = document.0 % step == 0 && header.text_of.is_none() && header.bytes > 0;
+        let is_one = document.0 % step == 0 && header.place.text_of.is_none() && header.bytes > 0;
         if is_one && !documents.contains(document.0) && samples.len() < SAMPLES {
             let mut text = view.text_of_owner(document)?;
             text.truncate(text.floor_char_boundary(SAMPLE_BYTES));
@@ -103,8 +103,7 @@ fn rewrite(purge: &mut PurgeProcedure<'_, '_>, dictionaries: &[u16]) -> Result<(
         let mut bytes = 0;
         for document in view.compressed_with(dictionaries, from)? {
             let document = document?;
-            let header = view.expect_header(document)?;
-            bytes += header.bytes;
+            bytes += view.text_bytes(document)?;
             chunk.push(document);
             if chunk.len() >= CHUNK || bytes >= purge.writer.batch_bytes() {
                 break;

@@ -80,7 +80,7 @@ pub(crate) fn naming(view: &View, documents: &RoaringTreemap) -> Result<Vec<Eras
     let mut files: BTreeMap<(SourceId, FileId), NameSearch> = BTreeMap::new();
     for document in (documents - &purged).iter().map(DocId) {
         let (header, metadata) = (view.expect_header(document)?, view.metadata(document)?);
-        let file = (header.source, header.file);
+        let file = (header.place.source, header.place.file);
         if files.len() < FILES && !files.contains_key(&file) {
             let path = view.file_path(file.0, file.1)?.unwrap_or_default();
             files.insert(file, NameSearch::new("file", &path, None));

@@ -8,7 +8,8 @@ use model::{
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
 use store::{
-    BlockKind, CommitRecord, DocumentRecord, Erasure, PurgeTrace, TracePart, TraceRun, View,
+    BlockKind, CommitRecord, DocumentPlace, DocumentPrint, DocumentRecord, Erasure, PurgeTrace,
+    TracePart, TraceRun, View,
 };
 use text::dedup::Fingerprinter;
 
@@ -43,7 +44,7 @@ pub(super) fn erase(
         let mut traces = Vec::with_capacity(chunk.len());
         for document in &chunk {
             let header = view.expect_header(*document)?;
-            let identity = identity_of(&view, &header)?;
+            let identity = identity_of(&view, *document)?;
             traces.push(trace(&view, *document, &header, identity)?);
             let sketch = lasting_sketch(&view, &blocklist, *document, &header)?;
             let stub = stub(&view, &header);
@@ -71,36 +72,41 @@ fn stub(view: &View, header: &DocumentRecord) -> DocumentRecord {
     };
     let print = Fingerprinter::new(policy).fingerprint(&compared);
     DocumentRecord {
-        source: header.source,
-        file: header.file,
-        number: header.number,
+        place: DocumentPlace { content: [0; 16], text_of: None, ..header.place.clone() },
+        print: DocumentPrint {
+            raw: text_hash(""),
+            normalised: print.normalised,
+            words: print.tokens,
+            shingles: print.shingles.len() as u32,
+        },
         commit: header.commit,
         key: None,
-        raw: text_hash(""),
-        normalised: print.normalised,
-        content: [0; 16],
         bytes: 0,
         chars: 0,
-        words: print.tokens,
-        shingles: print.shingles.len() as u32,
-        text_of: None,
     }
 }
 
 /// The identity under which a later ingest would recognise a document.
-pub fn identity_of(view: &View, header: &DocumentRecord) -> Result<[u8; 16], Error> {
-    let path = match header.key {
+pub fn identity_of(view: &View, document: DocId) -> Result<[u8; 16], Error> {
+    let (key, place) = (view.key(document)?, view.place(document)?);
+    let path = match key {
         Some(_) => None,
-        None => view.file_bytes(header.source, header.file)?,
+        None => view.file_bytes(place.source, place.file)?,
     };
-    Ok(identity_under(view.source_name(header.source)?, header, &path.unwrap_or_default()))
+    let source = view.source_name(place.source)?;
+    Ok(identity_under(source, key.as_deref(), &place, &path.unwrap_or_default()))
 }
 
 /// The identity of a document in a source of that name; `path` is that of its file, where it has no key.
-pub fn identity_under(source: &str, header: &DocumentRecord, path: &[u8]) -> [u8; 16] {
-    match &header.key {
+pub fn identity_under(
+    source: &str,
+    key: Option<&str>,
+    place: &DocumentPlace,
+    path: &[u8],
+) -> [u8; 16] {
+    match key {
         Some(key) => key_identity(source, key),
-        None => position_identity(source, path, header.number, &header.content),
+        None => position_identity(source, path, place.number, &place.content),
     }
 }
 
@@ -111,7 +117,7 @@ pub(super) fn quoted_runs(
     header: &DocumentRecord,
     runs: &mut Vec<TraceRun>,
 ) -> Result<(), Error> {
-    let text = view.text_of_owner(header.text_owner(document))?;
+    let text = view.text_of_owner(header.place.text_owner(document))?;
     traces::add(text.as_bytes(), TracePart::Text, OF_TEXT, runs);
     if let Some(key) = &header.key {
         traces::add(key.as_bytes(), TracePart::Key, OF_OTHERS, runs);
@@ -136,7 +142,7 @@ fn trace(
         }
     }
     let identity = header.key.as_ref().map(|_| identity);
-    Ok(PurgeTrace { document, raw: header.raw, identity, runs: found })
+    Ok(PurgeTrace { document, raw: header.print.raw, identity, runs: found })
 }
 
 /// The sketch that stays of a purged document while what is similar to it is blocked: its text cannot tell any more.
@@ -174,7 +180,7 @@ pub(super) fn move_texts(
         let mut heirs: BTreeMap<DocId, DocId> = BTreeMap::new();
         for row in view.headers(0..view.documents())? {
             let (document, header) = row?;
-            let lender = header.text_of.filter(|of| some.contains(of.0));
+            let lender = header.place.text_of.filter(|of| some.contains(of.0));
             let Some(lender) = lender.filter(|_| !documents.contains(document.0)) else { continue };
             let heir = *heirs.entry(lender).or_insert(document);
             moving.row(BorrowerMove { document, header, lender, heir })?;

@@ -238,7 +238,7 @@ pub(super) fn redact_short_keys(
         while keys.len() < KEYS
             && let Some(document) = documents.next()
         {
-            keys.extend(purge.writer.view().expect_header(document)?.key.and_then(short_key));
+            keys.extend(purge.writer.view().key(document)?.and_then(short_key));
         }
         let keys = SpelledKeys::of(keys);
         if keys.longest > 0 {

@@ -141,10 +141,10 @@ fn read_documents(
                     header = with_fingerprint(header, &print);
                 }
                 // A document without a single token is empty, whatever the threshold.
-                Ok((header.words > 0).then(|| SweepDocument {
-                    text: policy.text_key(header.source, header.normalised),
+                Ok((header.print.words > 0).then(|| SweepDocument {
+                    text: policy.text_key(header.place.source, header.print.normalised),
                     rank: ranker.rank(id, &header, number),
-                    source: header.source,
+                    source: header.place.source,
                     bytes: header.bytes,
                 }))
             },

@@ -83,7 +83,7 @@ fn texts(view: &View, documents: &RoaringTreemap) -> Result<String, EpochError> 
     let mut hasher = blake3::Hasher::new();
     for id in ranks(documents.len()).filter_map(|rank| documents.select(rank)) {
         hasher.update(&id.to_le_bytes());
-        hasher.update(&view.expect_header(DocId(id))?.raw);
+        hasher.update(&view.print(DocId(id))?.raw);
     }
     Ok(hasher.finalize().to_hex().to_string())
 }

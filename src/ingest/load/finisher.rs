@@ -315,11 +315,11 @@ impl StatusChangeFiles {
     ) -> Result<(), Error> {
         self.rows(interrupt, |row, file, number| {
             let document = DocId(row.id);
-            let header = view.expect_header(document)?;
-            let source = view.source_name(header.source)?;
-            let key = view.display_key(document, &header)?;
+            let place = view.place(document)?;
+            let source = view.source_name(place.source)?;
+            let key = view.display_key(document)?;
             let is_key = match &row.key {
-                Some(said) => view.is_shown_as(document, &header, said)?,
+                Some(said) => view.is_shown_as(document, said)?,
                 None => true,
             };
             let is_it = is_key && row.source.as_ref().is_none_or(|said| said == source);

@@ -153,7 +153,7 @@ fn came_blocked(view: &View, blocked: &RoaringTreemap) -> Result<u64, Error> {
     for document in blocked {
         let header = view.expect_header(DocId(document))?;
         let Some(key) = &header.key else { continue };
-        let identity = key_identity(view.source_name(header.source)?, key);
+        let identity = key_identity(view.source_name(header.place.source)?, key);
         count += u64::from(!view.blockers(BlockKind::Identity, identity)?.is_empty());
     }
     Ok(count)

@@ -181,7 +181,7 @@ impl VerdictCounts {
         evidence: &ItemEvidence,
     ) -> Result<(), InspectError> {
         if let Some(verdict) = evidence.verdict.filter(|_| evidence.is_enough) {
-            let text = view.expect_header(document)?.raw;
+            let text = view.print(document)?.raw;
             self.0.insert((text, evidence.number), verdict == SuiteVerdict::Accepted.name());
         }
         Ok(())

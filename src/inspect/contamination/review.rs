@@ -156,7 +156,7 @@ fn candidates(
             let Some(worst) = shown.min_by(|a, b| a.worst_first(b)) else { continue };
             let text = match text {
                 Some(text) => text,
-                None => *text.insert(view.expect_header(document)?.raw),
+                None => *text.insert(view.print(document)?.raw),
             };
             let item = worst.number;
             let order = match options.sample {
@@ -209,7 +209,7 @@ fn drawn(seed: u64, (suite, item): (&[u8; 32], u32), text: &[u8; 16]) -> [u64; 3
 
 fn pair(view: &View, candidate: &ReviewCandidate) -> Result<ReviewPair, InspectError> {
     let ReviewCandidate { document, suite, normaliser, evidence, .. } = candidate;
-    let (text, header) = (view.text(*document)?, view.expect_header(*document)?);
+    let (text, place) = (view.text(*document)?, view.place(*document)?);
     let item = view.suite_item(*suite, candidate.item)?.unwrap_or_default();
     let enough = evidence.iter().filter(|one| one.is_enough);
     let parts = evidence.iter().map(|one| {
@@ -221,8 +221,8 @@ fn pair(view: &View, candidate: &ReviewCandidate) -> Result<ReviewPair, InspectE
     Ok(ReviewPair {
         suite: evidence.first().map(|one| one.suite.clone()).unwrap_or_default(),
         document: document.0,
-        key: view.display_key(*document, &header)?,
-        source: view.source_name(header.source)?.to_owned(),
+        key: view.display_key(*document)?,
+        source: view.source_name(place.source)?.to_owned(),
         score: enough.map(|one| one.score).fold(0.0, f64::max),
         weak: item.is_weak(),
         verdict: evidence.first().and_then(|one| one.verdict),

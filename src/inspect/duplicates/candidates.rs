@@ -44,7 +44,7 @@ pub(in crate::inspect) fn sketch(
     document: DocId,
 ) -> Result<Option<Sketch>, InspectError> {
     let is_old = view.refingerprinted()?.is_some_and(|next| document.0 >= next);
-    if is_old && view.expect_header(document)?.bytes > 0 {
+    if is_old && view.text_bytes(document)? > 0 {
         // After a stopped redo the stored sketch may still be that of the policy before.
         let text = view.compared_text(document)?;
         return Ok(Fingerprinter::new(view.policy()).fingerprint(&text).sketch);

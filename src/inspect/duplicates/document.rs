@@ -186,7 +186,7 @@ pub(in crate::inspect) fn blockers(
     let mut shown: Vec<DocumentBlocker> = Vec::new();
     for (id, by, jaccard) in found {
         if shown.len() < LISTED && id != document && shown.iter().all(|other| other.id != id.0) {
-            let key = view.display_key(id, &view.expect_header(id)?)?;
+            let key = view.display_key(id)?;
             shown.push(DocumentBlocker { id: id.0, key, by, jaccard });
         }
     }

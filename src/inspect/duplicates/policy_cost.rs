@@ -289,7 +289,7 @@ fn candidate_sample(
         (0, 0, 0, 0, 0, 0);
     for document in sample_of(&view.kept()?, SAMPLED, 0) {
         let Some(own) = sketch(view, document)? else { continue };
-        let source = view.expect_header(document)?.source;
+        let source = view.place(document)?.source;
         let admit = |other: DocId| other != document && kept.contains(other.0);
         let found = candidates(view, &own, Some(source), admit)?;
         documents += 1;

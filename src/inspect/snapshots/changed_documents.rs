@@ -73,7 +73,7 @@ impl ChangedDocuments<'_> {
         Ok(Some(ChangedDocument {
             id: document.0,
             key: self.keys.shown(self.view, document, &header)?,
-            source: self.view.source_name(header.source)?.to_owned(),
+            source: self.view.source_name(header.place.source)?.to_owned(),
             change: change.name(),
             reason: loss.map(|loss| reason_name(loss.reason)),
             witness: witness.map(|witness| witness.0),

@@ -309,7 +309,7 @@ impl<'a> ColumnReader<'a> {
     fn texts(&self, rows: &ScanRows<'_, '_>) -> Result<ArrayRef, SqlError> {
         let mut texts = StringViewBuilder::with_capacity(rows.slots.len());
         for (slot, header) in rows.slots.iter().zip(&rows.headers) {
-            let owner = header.text_owner(rows.open.block.document(*slot));
+            let owner = header.place.text_owner(rows.open.block.document(*slot));
             append(&mut texts, &self.view.text_of_owner(owner)?)?;
         }
         Ok(Arc::new(texts.finish()))

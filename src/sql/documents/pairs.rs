@@ -155,7 +155,7 @@ impl<'a> PairReader<'a> {
     /// Key and source of a document.
     pub(crate) fn named(&mut self, document: DocId) -> Result<(String, String), SqlError> {
         let header = self.view.expect_header(document)?;
-        let source = self.view.source_name(header.source)?.to_owned();
+        let source = self.view.source_name(header.place.source)?.to_owned();
         Ok((self.keys.shown(self.view, document, &header)?, source))
     }
 }

@@ -91,7 +91,7 @@ impl ItemEvidence {
     /// Fills in the key of the document.
     pub(crate) fn name(&mut self, view: &View) -> Result<(), SqlError> {
         if let Some(document) = self.document.map(DocId) {
-            self.key = Some(view.display_key(document, &view.expect_header(document)?)?);
+            self.key = Some(view.display_key(document)?);
         }
         Ok(())
     }

@@ -105,7 +105,7 @@ impl<'v> WeightedSuite<'v> {
     pub(crate) fn decided(&self, whose: EvidenceSubject<'_>) -> Result<TextVerdicts<'_>, SqlError> {
         let hash = match whose {
             _ if self.verdicts.is_empty() => [0; 16],
-            EvidenceSubject::Document(document) => self.view.expect_header(document)?.raw,
+            EvidenceSubject::Document(document) => self.view.print(document)?.raw,
             EvidenceSubject::Text(text) => text_hash(text),
         };
         Ok(TextVerdicts { verdicts: &self.verdicts, hash })
@@ -147,12 +147,12 @@ fn common(
             continue;
         }
         let header = view.expect_header(document)?;
-        let is_copy = !texts.insert(hash64(&header.raw));
+        let is_copy = !texts.insert(hash64(&header.print.raw));
         let (bytes, most) = (texts.len() as u64 * TEXT_BYTES, view.query_memory() as u64);
         if bytes > most {
             return Err(SqlError::Suites { suite: name.to_owned(), bytes, most });
         }
-        common.count(header.source, &found, is_copy);
+        common.count(header.place.source, &found, is_copy);
     }
     Ok(Some(common))
 }

@@ -298,7 +298,7 @@ fn any_order_of_batches_keeps_the_same_texts_under_keep_longest() {
                         DedupScope::Global => String::new(),
                         DedupScope::PerSource => {
                             let header = view.expect_header(DocId(id)).unwrap();
-                            view.source_name(header.source).unwrap().to_owned()
+                            view.source_name(header.place.source).unwrap().to_owned()
                         }
                     };
                     (source, view.text(DocId(id)).unwrap())
@@ -392,7 +392,7 @@ fn a_change_of_fields_alone_keeps_the_text() {
     let before = [Standing::Superseded; 4].into_iter();
     assert_eq!(standings, before.chain([Standing::Kept]).collect::<Vec<_>>());
     assert_eq!(corpus.view().metadata(DocId(4)).unwrap(), r#"{"n":9}"#);
-    let found = corpus.view().expect_header(DocId(4)).unwrap().text_of;
+    let found = corpus.view().place(DocId(4)).unwrap().text_of;
     assert_eq!(found, Some(DocId(0)), "the text is stored once");
 }
 

@@ -97,10 +97,9 @@ impl Sharded {
             let (tokenizer, _) = view.tokenizer_named("own").unwrap();
             for document in 0..view.documents() {
                 assert_eq!(Corpora::place(at(document)), (shard, DocId(document)));
-                let header = view.header(DocId(document)).unwrap().unwrap();
                 let mut ids = Vec::new();
                 if view.tokens(tokenizer, DocId(document), &mut ids).unwrap() {
-                    let key = view.display_key(DocId(document), &header).unwrap();
+                    let key = view.display_key(DocId(document)).unwrap();
                     found.insert(at(document).0, (key, ids.into_iter().map(i64::from).collect()));
                 }
             }

@@ -34,7 +34,7 @@ fn removals(corpus: &Corpus, threshold: f64) -> (serde_json::Value, u64) {
             continue;
         }
         let found = view.match_of(id).unwrap().unwrap();
-        let [own, kept] = [id, found.witness].map(|id| view.expect_header(id).unwrap().normalised);
+        let [own, kept] = [id, found.witness].map(|id| view.print(id).unwrap().normalised);
         (removed, compared) = (removed + 1, compared + 1);
         *clusters.entry(found.witness).or_insert(1) += 1;
         if own == kept {

@@ -165,8 +165,8 @@ fn check_text(
     header: &DocumentRecord,
     faults: &mut FaultList,
 ) -> Result<(), StoreError> {
-    let text = view.text_of_owner(header.text_owner(document))?;
-    if blake3::hash(text.as_bytes()).as_bytes().get(..16) != Some(header.raw.as_slice()) {
+    let text = view.text_of_owner(header.place.text_owner(document))?;
+    if blake3::hash(text.as_bytes()).as_bytes().get(..16) != Some(header.print.raw.as_slice()) {
         let what = format!("document {document}: text is not the one that was stored");
         faults.push("texts", what);
     }
@@ -176,7 +176,7 @@ fn check_text(
         faults.push("documents", what);
     }
     let is_stored = view.pinned().get::<Texts>(&DocumentKey { document })?.is_some();
-    if header.text_of.is_some() == is_stored {
+    if header.place.text_of.is_some() == is_stored {
         let what = format!("document {document}: must either store its text or name its owner");
         faults.push("texts", what);
     }
@@ -190,9 +190,9 @@ fn check_exact(
     header: &DocumentRecord,
     faults: &mut FaultList,
 ) -> Result<(), StoreError> {
-    let key = view.policy().text_key(header.source, header.raw);
+    let key = view.policy().text_key(header.place.source, header.print.raw);
     if let Some(best) = view.exact(TextKind::Raw, key)?
-        && view.expect_header(best)?.raw != header.raw
+        && view.print(best)?.raw != header.print.raw
     {
         let what =
             format!("the text of document {document} leads to document {best}, which has another");

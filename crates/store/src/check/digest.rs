@@ -67,11 +67,13 @@ impl DigestHasher {
         header: &crate::DocumentRecord,
         standing: Option<Standing>,
     ) -> Result<(), StoreError> {
-        self.part(view.source_name(header.source)?.as_bytes());
+        self.part(view.source_name(header.place.source)?.as_bytes());
         self.part(header.key.as_deref().unwrap_or_default().as_bytes());
-        self.part(view.file_path(header.source, header.file)?.unwrap_or_default().as_bytes());
-        self.number(header.number);
-        self.part(view.text_of_owner(header.text_owner(document))?.as_bytes());
+        self.part(
+            view.file_path(header.place.source, header.place.file)?.unwrap_or_default().as_bytes(),
+        );
+        self.number(header.place.number);
+        self.part(view.text_of_owner(header.place.text_owner(document))?.as_bytes());
         self.part(view.metadata(document)?.as_bytes());
         self.part(standing.map_or("none", Standing::name).as_bytes());
         if let Some(found) = view.match_of(document)? {

@@ -315,7 +315,7 @@ fn documents(view: &View, context: &Context<'_>, faults: &mut FaultList) -> Resu
         for row in view.headers(range.clone())? {
             context.check_interrupt()?;
             let (document, header) = row?;
-            let sums = sums.entry(header.source).or_default();
+            let sums = sums.entry(header.place.source).or_default();
             note(check.document(document, &header, sums, faults), "documents", faults);
         }
         note(check.finish(&mut computed, faults), "columns", faults);

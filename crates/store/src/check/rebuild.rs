@@ -52,11 +52,11 @@ impl View {
             context.check_interrupt()?;
             let (document, header) = row?;
             let slot = document.slot();
-            rows.sources.entry(header.source).or_default().insert(slot.into());
+            rows.sources.entry(header.place.source).or_default().insert(slot.into());
             for (column, number) in [
                 (system_fields::BYTES, header.bytes),
                 (system_fields::CHARS, header.chars),
-                (system_fields::SOURCE_OF, header.source.0.into()),
+                (system_fields::SOURCE_OF, header.place.source.0.into()),
                 (system_fields::COMMIT_OF, header.commit.0),
             ] {
                 rows.number(column, slot, number.cast_signed());

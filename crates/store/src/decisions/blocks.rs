@@ -43,10 +43,14 @@ impl View {
     #[doc(hidden)]
     pub fn block_hashes(&self, record: &DocumentRecord) -> Result<BlockHashes, StoreError> {
         let identity = match &record.key {
-            Some(key) => Some(key_identity(self.source_name(record.source)?, key)),
+            Some(key) => Some(key_identity(self.source_name(record.place.source)?, key)),
             None => None,
         };
-        Ok(block_hashes((record.bytes, record.raw), identity, (record.words, record.normalised)))
+        Ok(block_hashes(
+            (record.bytes, record.print.raw),
+            identity,
+            (record.print.words, record.print.normalised),
+        ))
     }
 
     /// The removed documents that block what has this hash, ascending.

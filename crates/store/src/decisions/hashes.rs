@@ -5,7 +5,7 @@ use crate::bytes::key::{
     ExactKey, IdentityKey, StoreKey, TextKind, decode_document, encode_document,
 };
 use crate::database::family::{StoreFamily, corrupt_row, family_handle, store_family};
-use crate::documents::headers::DocumentRecord;
+use crate::documents::headers::DocumentPrint;
 use crate::error::StoreError;
 use crate::view::View;
 use model::{ComparedPart, DedupMode, DocId, Policy};
@@ -43,10 +43,10 @@ impl TextKind {
 
     /// The hash of a document's text in this form.
     #[must_use]
-    pub const fn hash_of(self, record: &DocumentRecord) -> [u8; 16] {
+    pub const fn hash_of(self, print: &DocumentPrint) -> [u8; 16] {
         match self {
-            Self::Raw => record.raw,
-            Self::Normalised => record.normalised,
+            Self::Raw => print.raw,
+            Self::Normalised => print.normalised,
         }
     }
 }

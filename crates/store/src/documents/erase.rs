@@ -4,7 +4,7 @@ use crate::batch::CommitBatch;
 use crate::bytes::key::{DocumentKey, TokensKey};
 use crate::bytes::text::TextEncoder;
 use crate::database::family::StoreFamily;
-use crate::documents::headers::{DocumentRecord, Documents};
+use crate::documents::headers::{DocumentPlace, DocumentRecord, Documents};
 use crate::documents::indexed_values::{IndexedValues, indexed};
 use crate::documents::loss::{Loss, TEXT};
 use crate::documents::metadata::Metadata;
@@ -62,7 +62,7 @@ impl CommitBatch<'_> {
         self.forget_identity(identity, document)?;
         self.number(system_fields::BYTES, document, 0);
         self.number(system_fields::CHARS, document, 0);
-        let record = self.source_record(header.source)?;
+        let record = self.source_record(header.place.source)?;
         record.bytes = record.bytes.saturating_sub(header.bytes);
         self.set_standing(document, header, Some(Standing::Removed), Standing::Purged)
     }
@@ -90,7 +90,8 @@ impl CommitBatch<'_> {
             self.put::<Sketches>(&to, &sketch)?;
             bytes += sketch.len();
         }
-        let header = DocumentRecord { text_of: None, ..header.clone() };
+        let place = DocumentPlace { text_of: None, ..header.place.clone() };
+        let header = DocumentRecord { place, ..header.clone() };
         self.put::<Documents>(&to, &header.encode())?;
         Ok(bytes as u64)
     }
@@ -105,7 +106,8 @@ impl CommitBatch<'_> {
         header: &DocumentRecord,
         owner: DocId,
     ) -> Result<(), StoreError> {
-        let header = DocumentRecord { text_of: Some(owner), ..header.clone() };
+        let place = DocumentPlace { text_of: Some(owner), ..header.place.clone() };
+        let header = DocumentRecord { place, ..header.clone() };
         self.put::<Documents>(&DocumentKey { document }, &header.encode())
     }
 }

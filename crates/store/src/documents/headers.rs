@@ -19,64 +19,80 @@ const FORMAT: u8 = 1;
 const HAS_OWNER: u8 = 1;
 const HAS_KEY: u8 = 2;
 
-/// What every stored document has beside its text.
+/// Where a document was read, and whose text it has.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DocumentRecord {
+pub struct DocumentPlace {
     /// The source of the document.
     pub source: SourceId,
     /// The file it was read from.
     pub file: FileId,
     /// Records before it in that file.
     pub number: u64,
-    /// The commit that added it.
-    pub commit: CommitSeq,
-    /// The key the user gave, if any.
-    pub key: Option<String>,
-    /// blake3-128 of the text.
-    pub raw: [u8; 16],
-    /// blake3-128 of the normalised text.
-    pub normalised: [u8; 16],
     /// blake3-128 of text and metadata together.
     pub content: [u8; 16],
-    /// UTF-8 bytes of the text.
-    pub bytes: u64,
-    /// Unicode scalar values of the text.
-    pub chars: u64,
-    /// Tokens after normalisation.
-    pub words: u32,
-    /// Distinct shingles.
-    pub shingles: u32,
     /// The earlier document that stores the same text and sketch, when this one does not.
     pub text_of: Option<DocId>,
 }
 
-impl DocumentRecord {
+impl DocumentPlace {
     /// The document whose rows hold this one's text and sketch.
     #[must_use]
     pub fn text_owner(&self, own: DocId) -> DocId {
         self.text_of.unwrap_or(own)
     }
+}
 
+/// The hashes and sizes of a text, by which dedup compares it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DocumentPrint {
+    /// blake3-128 of the text.
+    pub raw: [u8; 16],
+    /// blake3-128 of the normalised text.
+    pub normalised: [u8; 16],
+    /// Tokens after normalisation.
+    pub words: u32,
+    /// Distinct shingles.
+    pub shingles: u32,
+}
+
+/// What every stored document has beside its text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DocumentRecord {
+    /// Where it was read, and whose text it has.
+    pub place: DocumentPlace,
+    /// Its hashes and sizes.
+    pub print: DocumentPrint,
+    /// The commit that added it.
+    pub commit: CommitSeq,
+    /// The key the user gave, if any.
+    pub key: Option<String>,
+    /// UTF-8 bytes of the text.
+    pub bytes: u64,
+    /// Unicode scalar values of the text.
+    pub chars: u64,
+}
+
+impl DocumentRecord {
     /// The stored form.
     #[must_use]
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(96);
         out.push(FORMAT);
-        let owner = if self.text_of.is_some() { HAS_OWNER } else { 0 };
+        let owner = if self.place.text_of.is_some() { HAS_OWNER } else { 0 };
         let key = if self.key.is_some() { HAS_KEY } else { 0 };
         out.push(owner | key);
-        put_varint(&mut out, self.source.0.into());
-        put_varint(&mut out, self.file.0.into());
-        put_varint(&mut out, self.number);
+        put_varint(&mut out, self.place.source.0.into());
+        put_varint(&mut out, self.place.file.0.into());
+        put_varint(&mut out, self.place.number);
         put_varint(&mut out, self.commit.0);
         put_varint(&mut out, self.bytes);
         put_varint(&mut out, self.chars);
-        put_varint(&mut out, self.words.into());
-        put_varint(&mut out, self.shingles.into());
-        out.extend_from_slice(&self.raw);
-        out.extend_from_slice(&self.normalised);
-        out.extend_from_slice(&self.content);
-        if let Some(owner) = self.text_of {
+        put_varint(&mut out, self.print.words.into());
+        put_varint(&mut out, self.print.shingles.into());
+        out.extend_from_slice(&self.print.raw);
+        out.extend_from_slice(&self.print.normalised);
+        out.extend_from_slice(&self.place.content);
+        if let Some(owner) = self.place.text_of {
             put_varint(&mut out, owner.0);
         }
         if let Some(key) = &self.key {
@@ -93,23 +109,21 @@ impl DocumentRecord {
             return Err(DecodeError::at(0, format!("header format {format}, not {FORMAT}")));
         }
         let flags = cursor.u8()?;
+        let (source, file) = (SourceId(cursor.varint_u32()?), FileId(cursor.varint_u32()?));
+        let (number, commit) = (cursor.varint()?, CommitSeq(cursor.varint()?));
+        let (bytes, chars) = (cursor.varint()?, cursor.varint()?);
+        let (words, shingles) = (cursor.varint_u32()?, cursor.varint_u32()?);
+        let (raw, normalised) = (cursor.array()?, cursor.array()?);
         let mut header = Self {
-            source: SourceId(cursor.varint_u32()?),
-            file: FileId(cursor.varint_u32()?),
-            number: cursor.varint()?,
-            commit: CommitSeq(cursor.varint()?),
-            bytes: cursor.varint()?,
-            chars: cursor.varint()?,
-            words: cursor.varint_u32()?,
-            shingles: cursor.varint_u32()?,
-            raw: cursor.array()?,
-            normalised: cursor.array()?,
-            content: cursor.array()?,
-            text_of: None,
+            place: DocumentPlace { source, file, number, content: cursor.array()?, text_of: None },
+            print: DocumentPrint { raw, normalised, words, shingles },
+            commit,
             key: None,
+            bytes,
+            chars,
         };
         if flags & HAS_OWNER != 0 {
-            header.text_of = Some(DocId(cursor.varint()?));
+            header.place.text_of = Some(DocId(cursor.varint()?));
         }
         if flags & HAS_KEY != 0 {
             let at = cursor.offset();
@@ -157,19 +171,56 @@ impl View {
         })
     }
 
+    /// Where a document was read, and whose text it has.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the row is absent or cannot be read.
+    pub fn place(&self, document: DocId) -> Result<DocumentPlace, StoreError> {
+        Ok(self.expect_header(document)?.place)
+    }
+
+    /// The hashes and sizes of a document.
+    ///
+    /// # Errors
+    /// As [`View::place`].
+    pub fn print(&self, document: DocId) -> Result<DocumentPrint, StoreError> {
+        Ok(self.expect_header(document)?.print)
+    }
+
+    /// The key that the user gave a document, if any.
+    ///
+    /// # Errors
+    /// As [`View::place`].
+    pub fn key(&self, document: DocId) -> Result<Option<String>, StoreError> {
+        Ok(self.expect_header(document)?.key)
+    }
+
+    /// The commit that added a document.
+    ///
+    /// # Errors
+    /// As [`View::place`].
+    pub fn commit_of(&self, document: DocId) -> Result<CommitSeq, StoreError> {
+        Ok(self.expect_header(document)?.commit)
+    }
+
+    /// The UTF-8 bytes of a document's text.
+    ///
+    /// # Errors
+    /// As [`View::place`].
+    pub fn text_bytes(&self, document: DocId) -> Result<u64, StoreError> {
+        Ok(self.expect_header(document)?.bytes)
+    }
+
     /// The key a user sees: the given one; else the place where the document was read with its id, `PATH:NUMBER@ID`. So
     /// no two documents share one, and what an export wrote comes back as the same documents.
     ///
     /// # Errors
     /// [`StoreError`] when a row cannot be read.
-    pub fn display_key(
-        &self,
-        document: DocId,
-        header: &DocumentRecord,
-    ) -> Result<String, StoreError> {
-        match &header.key {
-            Some(key) => Ok(key.clone()),
-            None => Ok(key_at(&self.display_place(header)?, document)),
+    pub fn display_key(&self, document: DocId) -> Result<String, StoreError> {
+        let header = self.expect_header(document)?;
+        match header.key {
+            Some(key) => Ok(key),
+            None => Ok(key_at(&self.display_place(&header.place)?, document)),
         }
     }
 
@@ -178,16 +229,12 @@ impl View {
     ///
     /// # Errors
     /// [`StoreError`] when a row cannot be read.
-    pub fn is_shown_as(
-        &self,
-        document: DocId,
-        header: &DocumentRecord,
-        said: &str,
-    ) -> Result<bool, StoreError> {
-        if let Some(key) = &header.key {
+    pub fn is_shown_as(&self, document: DocId, said: &str) -> Result<bool, StoreError> {
+        let header = self.expect_header(document)?;
+        if let Some(key) = header.key {
             return Ok(key == said);
         }
-        let place = self.display_place(header)?;
+        let place = self.display_place(&header.place)?;
         Ok(said == place || said == key_at(&place, document))
     }
 
@@ -196,13 +243,13 @@ impl View {
     ///
     /// # Errors
     /// [`StoreError`] when a row cannot be read.
-    pub fn display_place(&self, header: &DocumentRecord) -> Result<String, StoreError> {
-        let Some(path) = self.file_bytes(header.source, header.file)? else {
-            return Ok(format!("?:{}", header.number));
+    pub fn display_place(&self, place: &DocumentPlace) -> Result<String, StoreError> {
+        let Some(path) = self.file_bytes(place.source, place.file)? else {
+            return Ok(format!("?:{}", place.number));
         };
         let shown = String::from_utf8_lossy(&path).into_owned();
-        let is_text = self.file(header.source, &path)?.is_some_and(|record| record.single);
-        Ok(if is_text { shown } else { format!("{shown}:{}", header.number) })
+        let is_text = self.file(place.source, &path)?.is_some_and(|record| record.single);
+        Ok(if is_text { shown } else { format!("{shown}:{}", place.number) })
     }
 
     /// The documents of `range` with their headers, ascending.
@@ -264,12 +311,16 @@ impl CommitBatch<'_> {
         }
         self.identities
             .put(&IdentityKey { hash: document.identity }.to_bytes(), &key::encode_document(id));
-        let record = self.source_record(header.source)?;
+        let record = self.source_record(header.place.source)?;
         record.documents += 1;
         record.bytes += header.bytes;
 
-        self.add_posting(system_fields::SOURCE, &system_fields::source_value(header.source), id)?;
-        self.number(system_fields::SOURCE_OF, id, header.source.0.into());
+        self.add_posting(
+            system_fields::SOURCE,
+            &system_fields::source_value(header.place.source),
+            id,
+        )?;
+        self.number(system_fields::SOURCE_OF, id, header.place.source.0.into());
         self.number(system_fields::COMMIT_OF, id, header.commit.0.cast_signed());
         self.number(system_fields::BYTES, id, header.bytes.cast_signed());
         self.number(system_fields::CHARS, id, header.chars.cast_signed());
@@ -331,19 +382,18 @@ mod tests {
 
     fn sample() -> DocumentRecord {
         DocumentRecord {
-            source: SourceId(1),
-            file: FileId(2),
-            number: 300,
+            place: DocumentPlace {
+                source: SourceId(1),
+                file: FileId(2),
+                number: 300,
+                content: [3; 16],
+                text_of: Some(DocId(9)),
+            },
+            print: DocumentPrint { raw: [1; 16], normalised: [2; 16], words: 7, shingles: 8 },
             commit: CommitSeq(4),
             key: Some("k".to_owned()),
-            raw: [1; 16],
-            normalised: [2; 16],
-            content: [3; 16],
             bytes: 5,
             chars: 6,
-            words: 7,
-            shingles: 8,
-            text_of: Some(DocId(9)),
         }
     }
 
@@ -368,7 +418,8 @@ mod tests {
 
         #[test]
         fn round_trips(number: u64, bytes: u64, key: Option<String>, owner: Option<u64>) {
-            let header = DocumentRecord { number, bytes, key, text_of: owner.map(DocId), ..sample() };
+            let place = DocumentPlace { number, text_of: owner.map(DocId), ..sample().place };
+            let header = DocumentRecord { place, bytes, key, ..sample() };
             prop_assert_eq!(DocumentRecord::decode(&header.encode()), Ok(header));
         }
     }

@@ -224,7 +224,7 @@ impl CommitBatch<'_> {
         }
         let counts = if was { self.stored_token_counts(document)? } else { Vec::new() };
         self.state.kept = if is { self.state.kept + 1 } else { self.state.kept.saturating_sub(1) };
-        let record = self.source_record(header.source)?;
+        let record = self.source_record(header.place.source)?;
         if is {
             record.kept += 1;
             record.kept_bytes += header.bytes;

@@ -32,7 +32,7 @@ impl View {
     /// [`StoreError`] when a row is absent or cannot be read.
     pub fn text(&self, document: DocId) -> Result<String, StoreError> {
         let header = self.expect_header(document)?;
-        self.text_of_owner(header.text_owner(document))
+        self.text_of_owner(header.place.text_owner(document))
     }
 
     /// The text a document stores itself (`DocumentRecord::text_owner`).
@@ -90,7 +90,7 @@ impl View {
             return Ok(Some(own));
         }
         let header = self.expect_header(document)?;
-        match header.text_of.filter(|_| header.words >= self.policy().shingle) {
+        match header.place.text_of.filter(|_| header.print.words >= self.policy().shingle) {
             Some(owner) => self.sketch_of_owner(owner),
             None => Ok(None),
         }

@@ -103,7 +103,7 @@ impl View {
             left.insert_range(record.first..record.first.saturating_add(record.added));
             left &= &documents;
             while let Some(document) = left.min() {
-                let source = self.expect_header(DocId(document))?.source;
+                let source = self.place(DocId(document))?.source;
                 let of_source = match of_sources.entry(source) {
                     Entry::Occupied(known) => known.into_mut(),
                     Entry::Vacant(new) => {

@@ -240,7 +240,7 @@ impl View {
         }
         for row in self.all_sightings(suite)? {
             let (document, _) = row?;
-            missing.remove(&self.expect_header(document)?.raw);
+            missing.remove(&self.print(document)?.raw);
         }
         Ok(all.into_iter().filter(|(text, _)| missing.contains(text)).collect())
     }

@@ -382,7 +382,7 @@ mod tests {
     use super::*;
     use crate::bytes::record::CommitRecord;
     use crate::database::tuning::MemoryBudget;
-    use crate::{DocumentRecord, StoreWriter, create};
+    use crate::{DocumentPlace, DocumentPrint, DocumentRecord, StoreWriter, create};
     use model::{DedupMode, Policy};
 
     #[test]
@@ -420,19 +420,18 @@ mod tests {
         let error = view.source_name(other).unwrap_err();
         assert!(matches!(error, StoreError::Missing { family: "sources", .. }), "{error}");
         let record = DocumentRecord {
-            source: other,
-            file: FileId(0),
-            number: 0,
+            place: DocumentPlace {
+                source: other,
+                file: FileId(0),
+                number: 0,
+                content: [3; 16],
+                text_of: None,
+            },
+            print: DocumentPrint { raw: [1; 16], normalised: [2; 16], words: 1, shingles: 1 },
             commit: view.commit(),
             key: Some("k".to_owned()),
-            raw: [1; 16],
-            normalised: [2; 16],
-            content: [3; 16],
             bytes: 5,
             chars: 5,
-            words: 1,
-            shingles: 1,
-            text_of: None,
         };
         assert!(view.block_hashes(&record).is_err());
     }

@@ -221,12 +221,12 @@ impl<'a> QualityWalk<'a> {
         score: usize,
     ) -> Result<Vec<QualityExample>, InspectError> {
         let example = |near: &ThresholdNeighbour| {
-            let header = self.view.expect_header(near.document)?;
-            let text = self.view.text_of_owner(header.text_owner(near.document))?;
+            let place = self.view.place(near.document)?;
+            let text = self.view.text_of_owner(place.text_owner(near.document))?;
             Ok(QualityExample {
                 id: near.document.0,
-                key: self.view.display_key(near.document, &header)?,
-                source: self.view.source_name(header.source)?.to_owned(),
+                key: self.view.display_key(near.document)?,
+                source: self.view.source_name(place.source)?.to_owned(),
                 value: match self.is_whole(score) {
                     true => StatsValue::Int(near.value as i64),
                     false => StatsValue::Float(near.value),

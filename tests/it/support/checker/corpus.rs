@@ -138,7 +138,7 @@ pub fn stored(corpus: &Corpus) -> Vec<CheckedDocument> {
             let mut ids = Vec::new();
             let found = view.tokens(TokenizerId(0), DocId(id), &mut ids).unwrap();
             CheckedDocument {
-                source: view.source_name(header.source).unwrap().to_owned(),
+                source: view.source_name(header.place.source).unwrap().to_owned(),
                 kept: kept.contains(id),
                 ids: found.then_some(ids),
                 loss: view.loss(TokenizerId(0), DocId(id)).unwrap(),

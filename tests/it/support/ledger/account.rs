@@ -45,7 +45,7 @@ impl LedgerAccount {
             let header = view.header(DocId(id)).unwrap().unwrap();
             let mut ids = Vec::new();
             view.tokens(tokenizer, DocId(id), &mut ids).unwrap();
-            let source = view.source_name(header.source).unwrap().to_owned();
+            let source = view.source_name(header.place.source).unwrap().to_owned();
             self.documents.push(LedgerDocument { source, ids });
         }
     }
