@@ -20,6 +20,22 @@ pub struct NumberBlock {
 }
 
 impl NumberBlock {
+    /// The block of `values`, the first at slot 0; those behind 65,536 do not fit and are left out.
+    pub(crate) fn of(values: impl IntoIterator<Item = Option<i64>>) -> Self {
+        let mut block = Self::default();
+        for value in values.into_iter().take(BLOCK) {
+            if block.values.len().is_multiple_of(64) {
+                block.present.push(0);
+            }
+            if let (Some(word), Some(_)) = (block.present.last_mut(), value) {
+                *word |= 1 << (block.values.len() % 64);
+            }
+            block.values.push(value.unwrap_or(0));
+        }
+        block.trim();
+        block
+    }
+
     /// The value at `slot`; none where it was never set or was cleared.
     #[must_use]
     pub fn get(&self, slot: u16) -> Option<i64> {
@@ -290,25 +306,32 @@ impl<'a> NumberBlockRef<'a> {
     /// Reads the stored form.
     pub(crate) fn read(bytes: &'a [u8]) -> Result<Self, DecodeError> {
         let mut cursor = ByteCursor::new(bytes);
+        let block = Self::read_next(&mut cursor)?;
+        cursor.end()?;
+        Ok(block)
+    }
+
+    /// Reads the stored form where other bytes follow it.
+    pub(crate) fn read_next(cursor: &mut ByteCursor<'a>) -> Result<Self, DecodeError> {
+        let at = cursor.offset();
         match cursor.u8()? {
             TAG_DENSE => {}
-            TAG_POISON => return Err(DecodeError::at(0, "a merge met bytes it could not read")),
-            tag => return Err(DecodeError::at(0, format!("unknown tag {tag}"))),
+            TAG_POISON => return Err(DecodeError::at(at, "a merge met bytes it could not read")),
+            tag => return Err(DecodeError::at(at, format!("unknown tag {tag}"))),
         }
         let width = cursor.u8()?;
         if !matches!(width, 0 | 1 | 2 | 4 | 8) {
-            return Err(DecodeError::at(1, format!("width {width}")));
+            return Err(DecodeError::at(at + 1, format!("width {width}")));
         }
         let full = cursor.u8()? == 1;
         let len = cursor.u32()? as usize;
         if len > BLOCK {
-            return Err(DecodeError::at(3, format!("{len} values in a block of {BLOCK}")));
+            return Err(DecodeError::at(at + 3, format!("{len} values in a block of {BLOCK}")));
         }
         let (min, max) = (cursor.i64()?, cursor.i64()?);
         let present =
             if full { None } else { Some(cursor.take(len.div_ceil(64).saturating_mul(8))?) };
         let values = cursor.take(len.saturating_mul(width.into()))?;
-        cursor.end()?;
         let offsets = match width {
             0 => NumberOffsets::Zero,
             1 => NumberOffsets::One(values.as_chunks().0),
@@ -454,6 +477,36 @@ impl<'a> NumberBlockRef<'a> {
         }
     }
 
+    /// Calls `each` with the value of every slot, in order; none where there is no value. One loop of the width that is
+    /// stored, without a question a slot where no value is missing.
+    pub(crate) fn for_each(&self, each: impl FnMut(Option<i64>)) {
+        match self.offsets {
+            NumberOffsets::Zero => self.each_of((0..self.len).map(|_| 0), each),
+            NumberOffsets::One(all) => {
+                self.each_of(all.iter().map(|[offset]| (*offset).into()), each)
+            }
+            NumberOffsets::Two(all) => {
+                self.each_of(all.iter().map(|offset| u16::from_le_bytes(*offset).into()), each);
+            }
+            NumberOffsets::Four(all) => {
+                self.each_of(all.iter().map(|offset| u32::from_le_bytes(*offset).into()), each);
+            }
+            NumberOffsets::Eight(all) => {
+                self.each_of(all.iter().map(|offset| u64::from_le_bytes(*offset)), each);
+            }
+        }
+    }
+
+    fn each_of(&self, offsets: impl Iterator<Item = u64>, mut each: impl FnMut(Option<i64>)) {
+        let value = |offset: u64| self.min.wrapping_add(offset.cast_signed());
+        if self.has_no_nulls() {
+            offsets.for_each(|offset| each(Some(value(offset))));
+        } else {
+            let with_slots = offsets.enumerate();
+            with_slots.for_each(|(slot, offset)| each(self.has(slot).then(|| value(offset))));
+        }
+    }
+
     fn has(&self, slot: usize) -> bool {
         slot < self.len
             && self.present.is_none_or(|present| {
@@ -528,6 +581,8 @@ mod tests {
             let decoded = NumberBlock::decode(&block.encode()).unwrap();
             prop_assert_eq!(&decoded, &block);
             for (slot, value) in &patch { prop_assert_eq!(decoded.get(*slot), *value); }
+            let values = (0..500).map(|slot| block.get(slot));
+            prop_assert_eq!(NumberBlock::of(values), block);
         }
 
         #[test]
@@ -610,6 +665,9 @@ mod ref_tests {
                 let found: Vec<u16> = decoded.iter().filter(within).map(|(slot, _)| slot).collect();
                 prop_assert_eq!(slots(values.bits_between(low, high)), found);
             }
+            let mut all = Vec::new();
+            values.for_each(|value| all.push(value));
+            prop_assert_eq!(all, (0..values.len()).map(|slot| decoded.get(slot as u16)).collect::<Vec<_>>());
             let present: Vec<u16> = decoded.iter().map(|(slot, _)| slot).collect();
             prop_assert_eq!(slots(values.bits_present()), present);
             let asked: Vec<u16> = (0..310).rev().collect();
