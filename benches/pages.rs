@@ -70,7 +70,8 @@ fn read(path: &Path) -> Result<(Vec<String>, Vec<String>), Box<dyn Error>> {
 
 /// Texts of 52 words, each drawn with a weight of one by its rank.
 fn made(of: &[String]) -> Vec<String> {
-    let words: BTreeSet<&str> = of.iter().flat_map(|text| text.split_whitespace()).collect();
+    let words = of.iter().flat_map(|text| text.split(|sign: char| !sign.is_alphanumeric()));
+    let words: BTreeSet<&str> = words.filter(|word| !word.is_empty()).collect();
     let mut stream = Stream(1);
     let mut words: Vec<(u64, &str)> = words.into_iter().map(|word| (stream.next(), word)).collect();
     words.sort_unstable();
@@ -160,6 +161,11 @@ fn like(page: &StringPage<'_>, needle: &Finder<'_>, decoder: &mut PageDecoder) -
     found
 }
 
+/// The head of a page.
+fn head(column: StringColumn, page: &[u8]) -> StringPage<'_> {
+    StringPage::read(column, page).expect("a page")
+}
+
 /// A line of the table: its name, the column, and the codec if it is not the column's own.
 struct Form(&'static str, StringColumn, Option<PageCodec>);
 
@@ -169,7 +175,6 @@ fn measure(
     cut: &[Range<usize>],
     passes: usize,
 ) -> Result<(), Box<dyn Error>> {
-    let head = |page: &Vec<u8>| StringPage::read(column, page).expect("a page");
     let (mut encoder, mut decoder) = (PageEncoder::new()?, PageDecoder::new()?);
     let raw: usize = texts.iter().map(String::len).sum();
     let mut write = || -> Result<Vec<Vec<u8>>, store::StoreError> {
@@ -185,7 +190,7 @@ fn measure(
     };
     let pages = write()?;
     for (range, page) in cut.iter().zip(&pages) {
-        let head = head(page);
+        let head = head(column, page);
         let body = head.body(&mut decoder).expect("its body");
         assert_eq!(head.documents(), range.len());
         assert_eq!(head.raw_bytes(), texts[range.clone()].iter().map(String::len).sum::<usize>());
@@ -196,27 +201,27 @@ fn measure(
     let needle = Finder::new(NEEDLE);
     let hits = texts.iter().filter(|text| text.contains(NEEDLE)).count();
     assert_eq!(
-        pages.iter().map(|page| like(&head(page), &needle, &mut decoder)).sum::<usize>(),
+        pages.iter().map(|page| like(&head(column, page), &needle, &mut decoder)).sum::<usize>(),
         hits
     );
 
     let bytes: usize = pages.iter().map(Vec::len).sum();
-    let of = |codec| pages.iter().filter(|page| head(page).codec() == codec).count();
+    let of = |codec| pages.iter().filter(|page| head(column, page).codec() == codec).count();
     let codecs = [PageCodec::Plain, PageCodec::Zstd, PageCodec::Lz4].map(of);
     let written = median(passes.div_ceil(2), || write().map(|pages| pages.len()));
     let heads = median(passes, || {
-        let heads = pages.iter().map(&head);
+        let heads = pages.iter().map(|page| head(column, page));
         heads.map(|head| head.lengths().len() + usize::from(head.bounds().is_some())).sum::<usize>()
     });
     let searched = median(passes, || {
-        pages.iter().map(|page| like(&head(page), &needle, &mut decoder)).sum::<usize>()
+        pages.iter().map(|page| like(&head(column, page), &needle, &mut decoder)).sum::<usize>()
     });
     let mut stream = Stream(7);
     let asked: Vec<usize> = (0..READS).map(|_| stream.below(texts.len())).collect();
     let read = median(passes, || {
         let one = |document: &usize| {
             let at = cut.partition_point(|page| page.end <= *document);
-            let body = head(&pages[at]).body(&mut decoder).expect("its body");
+            let body = head(column, &pages[at]).body(&mut decoder).expect("its body");
             let value = body.get((document - cut[at].start) as u16).expect("a value");
             std::str::from_utf8(value).expect("UTF-8").to_owned().len()
         };
