@@ -34,9 +34,16 @@ mod writer;
 
 pub use backup::{BackupReport, DropBackupReport, VerifyBackupsReport};
 pub use batch::CommitBatch;
+pub use bytes::grid_page::GridPage;
+pub use bytes::grid_rows::{
+    GridRow, IdPage, Place, Print, id_pieces, ids_of_piece, sketch_at, sketch_page,
+    sketches_of_page,
+};
 pub use bytes::key::{BlockKind, TextKind};
 pub use bytes::number_block::{NumberBlock, NumberBlockRef, NumberOffsets};
 pub use bytes::output::{OutputBatches, OutputKind, OutputRecord};
+pub use bytes::page::{PageCodec, PageDecoder, PageEncoder, StringColumn, StringPage};
+pub use bytes::page_cutter::PageCutter;
 pub use bytes::record::{
     CommitRecord, EpochRecord, FieldRecord, FieldState, FileRecord, OriginalFile, REDACTED,
     RedoRecord, RejectRecord, RepairRecord, SnapshotRecord, SourceRecord, StoreState, SuiteRecord,

@@ -89,7 +89,7 @@ const HOMES: &[(&str, &str)] = &[
         "arrow",
         "crates/model/ crates/files/ src/sql/ src/inspect/ src/epoch/ src/export/ src/workflow/",
     ),
-    ("lz4_flex", "crates/files/src/input/"),
+    ("lz4_flex", "crates/files/src/input/ crates/store/src/bytes/"),
     ("bzip2", "crates/files/src/input/"),
     ("lzma_rust2", "crates/files/src/input/"),
     ("clap_complete", "src/cli/ src/main.rs"),

@@ -20,6 +20,22 @@ pub struct NumberBlock {
 }
 
 impl NumberBlock {
+    /// The block of `values`, the first at slot 0; those behind 65,536 do not fit and are left out.
+    pub(crate) fn of(values: impl IntoIterator<Item = Option<i64>>) -> Self {
+        let mut block = Self::default();
+        for value in values.into_iter().take(BLOCK) {
+            if block.values.len().is_multiple_of(64) {
+                block.present.push(0);
+            }
+            if let (Some(word), Some(_)) = (block.present.last_mut(), value) {
+                *word |= 1 << (block.values.len() % 64);
+            }
+            block.values.push(value.unwrap_or(0));
+        }
+        block.trim();
+        block
+    }
+
     /// The value at `slot`; none where it was never set or was cleared.
     #[must_use]
     pub fn get(&self, slot: u16) -> Option<i64> {
@@ -290,25 +306,32 @@ impl<'a> NumberBlockRef<'a> {
     /// Reads the stored form.
     pub(crate) fn read(bytes: &'a [u8]) -> Result<Self, DecodeError> {
         let mut cursor = ByteCursor::new(bytes);
+        let block = Self::read_next(&mut cursor)?;
+        cursor.end()?;
+        Ok(block)
+    }
+
+    /// Reads the stored form where other bytes follow it.
+    pub(crate) fn read_next(cursor: &mut ByteCursor<'a>) -> Result<Self, DecodeError> {
+        let at = cursor.offset();
         match cursor.u8()? {
             TAG_DENSE => {}
-            TAG_POISON => return Err(DecodeError::at(0, "a merge met bytes it could not read")),
-            tag => return Err(DecodeError::at(0, format!("unknown tag {tag}"))),
+            TAG_POISON => return Err(DecodeError::at(at, "a merge met bytes it could not read")),
+            tag => return Err(DecodeError::at(at, format!("unknown tag {tag}"))),
         }
         let width = cursor.u8()?;
         if !matches!(width, 0 | 1 | 2 | 4 | 8) {
-            return Err(DecodeError::at(1, format!("width {width}")));
+            return Err(DecodeError::at(at + 1, format!("width {width}")));
         }
         let full = cursor.u8()? == 1;
         let len = cursor.u32()? as usize;
         if len > BLOCK {
-            return Err(DecodeError::at(3, format!("{len} values in a block of {BLOCK}")));
+            return Err(DecodeError::at(at + 3, format!("{len} values in a block of {BLOCK}")));
         }
         let (min, max) = (cursor.i64()?, cursor.i64()?);
         let present =
             if full { None } else { Some(cursor.take(len.div_ceil(64).saturating_mul(8))?) };
         let values = cursor.take(len.saturating_mul(width.into()))?;
-        cursor.end()?;
         let offsets = match width {
             0 => NumberOffsets::Zero,
             1 => NumberOffsets::One(values.as_chunks().0),
@@ -454,6 +477,36 @@ impl<'a> NumberBlockRef<'a> {
         }
     }
 
+    /// Calls `each` with the value of every slot, in order; none where there is no value. One loop of the width that is
+    /// stored, without a question a slot where no value is missing.
+    pub(crate) fn for_each(&self, each: impl FnMut(Option<i64>)) {
+        match self.offsets {
+            NumberOffsets::Zero => self.each_of((0..self.len).map(|_| 0), each),
+            NumberOffsets::One(all) => {
+                self.each_of(all.iter().map(|[offset]| (*offset).into()), each)
+            }
+            NumberOffsets::Two(all) => {
+                self.each_of(all.iter().map(|offset| u16::from_le_bytes(*offset).into()), each);
+            }
+            NumberOffsets::Four(all) => {
+                self.each_of(all.iter().map(|offset| u32::from_le_bytes(*offset).into()), each);
+            }
+            NumberOffsets::Eight(all) => {
+                self.each_of(all.iter().map(|offset| u64::from_le_bytes(*offset)), each);
+            }
+        }
+    }
+
+    fn each_of(&self, offsets: impl Iterator<Item = u64>, mut each: impl FnMut(Option<i64>)) {
+        let value = |offset: u64| self.min.wrapping_add(offset.cast_signed());
+        if self.has_no_nulls() {
+            offsets.for_each(|offset| each(Some(value(offset))));
+        } else {
+            let with_slots = offsets.enumerate();
+            with_slots.for_each(|(slot, offset)| each(self.has(slot).then(|| value(offset))));
+        }
+    }
+
     fn has(&self, slot: usize) -> bool {
         slot < self.len
             && self.present.is_none_or(|present| {
@@ -499,141 +552,5 @@ fn packed<const W: usize>(offsets: &[[u8; W]], test: impl Fn([u8; W]) -> bool) -
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn patch() -> impl Strategy<Value = NumberPatch> {
-        let value = prop_oneof![
-            any::<Option<i64>>(),
-            (0_i64..200).prop_map(Some),
-            (-70_000_i64..70_000).prop_map(Some)
-        ];
-        proptest::collection::btree_map(0_u16..500, value, 0..50)
-    }
-
-    fn block_of(patch: &NumberPatch) -> NumberBlock {
-        let mut block = NumberBlock::default();
-        for (slot, value) in patch {
-            block.set(*slot, *value);
-        }
-        block
-    }
-
-    proptest! {
-        #[test]
-        fn blocks_and_patches_round_trip(patch in patch()) {
-            prop_assert_eq!(read_patch(&encode_patch(&patch)).unwrap().collect::<NumberPatch>(), patch.clone());
-            let block = block_of(&patch);
-            let decoded = NumberBlock::decode(&block.encode()).unwrap();
-            prop_assert_eq!(&decoded, &block);
-            for (slot, value) in &patch { prop_assert_eq!(decoded.get(*slot), *value); }
-        }
-
-        #[test]
-        fn folding_first_changes_nothing(patches in proptest::collection::vec(patch(), 1..5)) {
-            let operands: Vec<Vec<u8>> = patches.iter().map(encode_patch).collect();
-            let plain = merge_full(None, operands.iter().map(Vec::as_slice));
-            let folded = merge_partial(operands.iter().map(Vec::as_slice)).unwrap();
-            prop_assert_eq!(merge_full(None, std::iter::once(folded.as_slice())), plain);
-        }
-
-        #[test]
-        fn any_bytes_are_an_error_or_a_block(bytes: Vec<u8>) {
-            if let Ok(block) = NumberBlock::decode(&bytes) { prop_assert!(block.len() <= BLOCK); }
-            prop_assert!(!merge_full(Some(&bytes), std::iter::once(bytes.as_slice())).is_empty());
-        }
-    }
-
-    #[test]
-    fn golden_bytes() {
-        let block = block_of(&NumberPatch::from([(0, Some(1000)), (2, Some(1007))]));
-        let mut expected = vec![1, 1, 0, 3, 0, 0, 0];
-        expected.extend(1000_i64.to_le_bytes());
-        expected.extend(1007_i64.to_le_bytes());
-        expected.extend(5_u64.to_le_bytes());
-        expected.extend([0, 0, 7]);
-        assert_eq!(block.encode(), expected);
-    }
-}
-
-#[cfg(test)]
-mod ref_tests {
-    use super::*;
-    use super::{NumberBlock, NumberPatch, merge_full};
-    use proptest::prelude::*;
-
-    proptest! {
-        #[test]
-        fn values_in_place_are_those_decoded(
-            patch in proptest::collection::btree_map(
-                0_u16..300,
-                prop_oneof![
-                    any::<Option<i64>>(),
-                    (0_i64..200).prop_map(Some),
-                    (0_i64..70_000).prop_map(Some),
-                ],
-                0..60,
-            ),
-            wide: bool,
-            low in prop_oneof![any::<i64>(), -10_i64..70_000],
-            span in prop_oneof![0_i64..300, 0_i64..70_000, Just(i64::MAX)],
-        ) {
-            let patch: NumberPatch = if wide {
-                patch
-            } else {
-                patch.into_iter().map(|(slot, value)| (slot, value.map(|v| v % 9000))).collect()
-            };
-            let operand = super::encode_patch(&patch);
-            let bytes = merge_full(None, std::iter::once(operand.as_slice()));
-            let decoded = NumberBlock::decode(&bytes).unwrap();
-            let values = NumberBlockRef::read(&bytes).unwrap();
-            prop_assert_eq!(values.len(), decoded.len());
-            prop_assert_eq!(values.is_empty(), decoded.is_empty());
-            for slot in 0..=u16::MAX {
-                prop_assert_eq!(values.get(slot), decoded.get(slot));
-            }
-            if let Some(range) = decoded.range() {
-                prop_assert_eq!(values.range(), range);
-            }
-            if values.has_no_nulls() {
-                prop_assert_eq!(decoded.iter().count(), decoded.len());
-            }
-            let slots = |bits: Vec<u8>| -> Vec<u16> {
-                (0..u16::MAX).filter(|slot| {
-                    bits.get(usize::from(slot / 8)).is_some_and(|byte| byte >> (slot % 8) & 1 == 1)
-                }).collect()
-            };
-            let (least, most) = values.range();
-            for (low, high) in [(least, most), (low, low.saturating_add(span)), (i64::MIN, low), (low, i64::MAX)] {
-                let within = |(_, value): &(u16, i64)| low <= *value && *value <= high;
-                let found: Vec<u16> = decoded.iter().filter(within).map(|(slot, _)| slot).collect();
-                prop_assert_eq!(slots(values.bits_between(low, high)), found);
-            }
-            let present: Vec<u16> = decoded.iter().map(|(slot, _)| slot).collect();
-            prop_assert_eq!(slots(values.bits_present()), present);
-            let asked: Vec<u16> = (0..310).rev().collect();
-            let mut offsets = Vec::new();
-            values.offsets_of(&asked, |offset| offsets.push(offset));
-            let distance = |slot: &u16| decoded.get(*slot).map(|value| value.wrapping_sub(least).cast_unsigned());
-            prop_assert_eq!(offsets, asked.iter().map(distance).collect::<Vec<_>>());
-            let mut found = Vec::new();
-            values.values_of(&asked, |value| found.push(value));
-            prop_assert_eq!(found, asked.iter().map(|slot| decoded.get(*slot)).collect::<Vec<_>>());
-        }
-
-        #[test]
-        fn any_bytes_are_an_error_or_values(bytes: Vec<u8>) {
-            let decoded = NumberBlock::decode(&bytes);
-            match NumberBlockRef::read(&bytes) {
-                Ok(values) => {
-                    let decoded = decoded.unwrap();
-                    for slot in 0..=u16::MAX {
-                        prop_assert_eq!(values.get(slot), decoded.get(slot));
-                    }
-                }
-                Err(_) => prop_assert!(decoded.is_err()),
-            }
-        }
-    }
-}
+#[path = "number_block_tests.rs"]
+mod tests;
