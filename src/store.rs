@@ -44,9 +44,10 @@ pub use store::table;
 #[doc(inline)]
 pub use store::{
     BackupFault, BackupFile, BackupRecord, BackupReport, CheckDepth, CheckFault, CommitRecord,
-    CommitSeq, DocumentRecord, DropBackupReport, DryRunCorpus, EpochRecord, FieldDeclaration,
-    FieldRecord, FieldState, LossSpan, LostRows, MatchIter, OriginalFile, OutputBatches,
-    OutputKind, OutputRecord, PendingPurge, RejectIter, RejectRecord, SnapshotRecord, SourceId,
-    SourceRecord, StoreError, StoreState, SuiteRecord, TemplateRecord, TextForm, TokenIdsRef,
-    TokenizerId, TokenizerRecord, VerifyBackupsReport, View, conversion_note, format_version,
+    CommitSeq, DocumentPlace, DocumentPrint, DocumentRecord, DropBackupReport, DryRunCorpus,
+    EpochRecord, FieldDeclaration, FieldRecord, FieldState, LossSpan, LostRows, MatchIter,
+    OriginalFile, OutputBatches, OutputKind, OutputRecord, PendingPurge, RejectIter, RejectRecord,
+    SnapshotRecord, SourceId, SourceRecord, StoreError, StoreState, SuiteRecord, TemplateRecord,
+    TextForm, TokenIdsRef, TokenizerId, TokenizerRecord, VerifyBackupsReport, View,
+    conversion_note, format_version,
 };
