@@ -137,10 +137,11 @@ class Windows(SubQueries):
         return Node("query", text, (self.listing(values), sources, where), kind="WINDOW")
 
     def qualified(self, scope: Scope, values: list[Node]) -> Node:
-        """A condition on windows, or on shown ones by their names."""
+        """A condition on windows, also on shown ones: what has their names may be of an outer query in DuckDB."""
         shown = [at for at, value in enumerate(values) if value.type == "int" and " OVER (" in value.ours]
         if shown and self.chance(0.3):
-            return Node("bool", f"c{self.pick(shown)} {self.pick(['<=', '=', '>'])} {self.pick([0, 1, 2])}")
+            of = values[self.pick(shown)]
+            return Node("bool", f"({{}} {self.pick(['<=', '=', '>'])} {self.pick([0, 1, 2])})", (of,))
         kind = self.pick(["int", "int", "int", "text", "float"])
         two = (self.window(kind, scope), self.literal(kind))
         condition = Node("bool", f"({{}} {self.pick(COMPARISONS)} {{}})", two)
