@@ -23,8 +23,8 @@ from judges.tree import Node, smallest
 #: Statements over each corpus; there are as many corpora as CORPUSDB_SEEDS says.
 STATEMENTS = 1500
 SEEDS = int(os.environ.get("CORPUSDB_SEEDS", "1"))
-#: What both judges answer may be refused as often: 0.9 % were.
-REFUSED = 0.015
+#: What both judges answer may be refused as often: 0.5 % were.
+REFUSED = 0.01
 #: So many that differ are made small, by so many tries each.
 SHRUNK, TRIES = 12, 300
 

@@ -16,6 +16,7 @@ use crate::sql::rules::keys_of_groups::KeysEndAtJoins;
 use crate::sql::rules::multisets::SetsCountCopies;
 use crate::sql::rules::null_joins::JoinsKeepNulls;
 use crate::sql::rules::operands::{KeysAreTexts, ZeroHasNoSign};
+use crate::sql::rules::single_rows::AggregatesKeepTheirRow;
 use crate::sql::rules::sorts::SortsStay;
 use crate::sql::rules::subqueries::SubqueriesKeepNulls;
 use datafusion::error::{DataFusionError, Result};
@@ -60,6 +61,8 @@ fn made(view: &View, runtime: Arc<RuntimeEnv>) -> Result<SessionState> {
     // One sort of all rows, not one for each partition: all run on one thread, and the first to finish would take the
     // memory that the others need for its merge.
     config.options_mut().optimizer.repartition_sorts = false;
+    // It fails where the plan of a statement knows that a column is never null, and the operator that computes it does not.
+    config.options_mut().execution.skip_physical_aggregate_schema_check = true;
     // Memory that a sort reserves to merge what it spilled: a part of its share, which may be small.
     config.options_mut().execution.sort_spill_reservation_bytes = limits.pool / 16;
     // `KeysAreTexts` and `IntervalsHaveLengths` see comparisons before the engine makes their types alike, the others
@@ -70,6 +73,7 @@ fn made(view: &View, runtime: Arc<RuntimeEnv>) -> Result<SessionState> {
     analyzers.push(Arc::new(JoinsKeepNulls));
     analyzers.push(Arc::new(SetsCountCopies));
     analyzers.push(Arc::new(SubqueriesKeepNulls));
+    analyzers.push(Arc::new(AggregatesKeepTheirRow));
     analyzers.push(Arc::new(KeysEndAtJoins));
     analyzers.push(Arc::new(NullSafeInLists));
     let mut optimizers = Optimizer::new().rules;

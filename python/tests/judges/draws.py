@@ -45,6 +45,10 @@ class Scope:
         outer = [name for name in self.outer.columns(kind) if "." in name]
         return found + outer
 
+    def names(self) -> list[str]:
+        """All columns of its own tables."""
+        return [source.column(name) for source in self.sources for name in source.columns]
+
     def unique(self) -> list[str] | None:
         if any(source.unique is None for source in self.sources):
             return None
@@ -125,6 +129,9 @@ class Draws:
 
     def order(self) -> str:
         return f"{self.pick(['ASC', 'DESC'])} NULLS {self.pick(['FIRST', 'LAST'])}"
+
+    def listing(self, values: list[Node]) -> Node:
+        return Node("list", ", ", tuple(Node("shown", f"{{}} AS c{at}", (value,)) for at, value in enumerate(values)))
 
     def literal(self, kind: str) -> Node:
         if kind == "int":

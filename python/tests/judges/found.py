@@ -81,6 +81,30 @@ ALIKE = [
     "SELECT w, q, count(*) AS c FROM (SELECT e.w, d.q, count(*) AS n FROM documents e CROSS JOIN (SELECT DISTINCT q FROM documents) d"
     " GROUP BY e.w, d.q) x GROUP BY w, q",
     "SELECT d.q, d.n, count(*) AS c FROM documents e LEFT JOIN (SELECT q, count(*) AS n FROM documents GROUP BY q) d ON e.q = d.q GROUP BY d.q, d.n",
+    # The row of an aggregate of all rows, from a condition that loses its columns on the way down.
+    "SELECT lid FROM lines WHERE TRUE NOT IN (SELECT FALSE AS c0 FROM (SELECT c0 FROM (SELECT min(id) AS c0 FROM documents) u UNION"
+    " SELECT c0 FROM (SELECT i AS c0 FROM rows) v) s)",
+    "SELECT id FROM documents WHERE TRUE IN (SELECT FALSE AS c0 FROM (SELECT min(t) AS c1 FROM documents) s GROUP BY 1)",
+    # LIMIT behind a window over all rows.
+    "SELECT sum(count(*)) OVER () AS c0, id AS c1 FROM documents GROUP BY 2 ORDER BY 1 NULLS LAST, 2 NULLS LAST LIMIT 5 OFFSET 1",
+    # Infinities, and a null for a sum.
+    "SELECT iid, min(g * 3.25e0) AS c0, max(g * 3.25e0) AS c1 FROM items GROUP BY iid",
+    "SELECT sum(NULL) AS c0, sum(DISTINCT NULL) AS c1, avg(NULL) AS c2 FROM documents",
+    # Ids have no sign.
+    "SELECT -id AS c0, - -id AS c1, -(id) * 2 AS c2 FROM documents",
+    "SELECT row_number FROM (SELECT -row_number() OVER (ORDER BY lid) AS row_number FROM lines) s",
+    # A count that is asked for null, of rows outside without a row within.
+    "SELECT id, (SELECT count(*) IS NOT NULL FROM items i WHERE i.iid = d.bytes) AS c0,"
+    " (SELECT coalesce(count(*), 7) FROM items i WHERE i.iid = d.bytes) AS c1 FROM documents d",
+    # Several values at once.
+    "SELECT id FROM documents WHERE (q, w) = (q + 0, v)",
+    # Names of IN under OR, a constant below a join, two columns that are one.
+    "SELECT id FROM documents WHERE (b OR (id IN (SELECT rid AS c0 FROM rows ORDER BY 1 DESC NULLS FIRST LIMIT 4)))",
+    "SELECT n, c FROM (SELECT (3.25e0) AS c, d.n FROM rows d LEFT JOIN (SELECT 8 AS e FROM items) s ON d.n < s.e ORDER BY 2 DESC NULLS LAST, 1"
+    " LIMIT 400 OFFSET 3) u",
+    "SELECT (SELECT l.f FROM documents d WHERE d.id = l.lid ORDER BY d.id LIMIT 1 OFFSET 1) AS c0 FROM lines l",
+    # Nulls that the engine counted otherwise in two plans.
+    "SELECT (id IN (SELECT i FROM rows)) IS NOT FALSE AS c0, count(*) AS c1 FROM documents GROUP BY 1",
 ]  # fmt: skip
 
 #: SQLite has not what they name, or spells it otherwise.
@@ -101,10 +125,43 @@ OF_DUCKDB = [
     "SELECT id FROM documents d WHERE EXISTS (SELECT 1 FROM documents e WHERE e.q = d.q OFFSET 2)",
     # A sort below OFFSET without LIMIT, by a column that is not shown.
     "SELECT sum(id) AS c FROM (SELECT id FROM documents ORDER BY q NULLS FIRST, id OFFSET 30) s",
+    # ROLLUP has a row without rows, too.
+    "SELECT DISTINCT NULL AS c FROM (SELECT GROUPING(key) AS c2 FROM documents GROUP BY ROLLUP (key)) s WHERE NOT EXISTS (SELECT 1 FROM documents OFFSET 0)",
+    # Moments of one day were one moment.
+    "SELECT * FROM (SELECT t AS c0, row_number() OVER (ORDER BY t DESC, id) AS r FROM documents WHERE CAST(t AS DATE) = DATE '2024-03-10') s",
+    # Frames that lose rows.
+    "SELECT bool_and(b) OVER (ORDER BY rid ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS c0,"
+    " bool_or(b) OVER (ORDER BY rid ROWS BETWEEN CURRENT ROW AND 2 FOLLOWING) AS c1 FROM rows",
+    # LATERAL sides with LIMIT, aggregates, other sides of that kind, beneath EXISTS.
+    "SELECT d.id, l.c FROM documents d, LATERAL (SELECT e.id AS c FROM documents e WHERE e.q < d.q ORDER BY e.id DESC LIMIT 2 OFFSET 1) l",
+    "SELECT d.id, l.c, l.e FROM documents d LEFT JOIN LATERAL (SELECT count(*) AS c, d.q AS e FROM documents e WHERE e.q < d.q AND e.w = d.w) l ON l.c > 1",
+    "SELECT d.id, l.c FROM documents d CROSS JOIN LATERAL (SELECT max(e.n) AS c FROM rows e WHERE e.w <> d.w HAVING count(*) > 3) l",
+    "SELECT l.c FROM documents d LEFT JOIN LATERAL (SELECT e.w AS c FROM documents e CROSS JOIN LATERAL (SELECT f.rid FROM rows f WHERE f.n < e.n) k"
+    " WHERE e.q = d.q UNION SELECT d.v) l ON TRUE",
+    "SELECT v FROM documents d WHERE NOT EXISTS (SELECT 1 FROM lines l CROSS JOIN LATERAL (SELECT w FROM rows WHERE n = l.n) k OFFSET 5)",
+    "SELECT iid FROM items i WHERE i.q IN (SELECT k.c FROM lines l CROSS JOIN LATERAL (SELECT max(r.s) AS c FROM rows r WHERE r.s < l.q) k WHERE l.q <> i.q)",
+    "SELECT l.c FROM (SELECT DISTINCT ON (b) q AS c0 FROM documents ORDER BY b NULLS FIRST, id) s CROSS JOIN LATERAL"
+    " (SELECT lid AS c FROM lines WHERE q = s.c0 ORDER BY lid DESC LIMIT 1) l",
 ]  # fmt: skip
 
 #: Ours, and as DuckDB spells them.
 SPELLED = [
+    ("SELECT (q + id) / -3 AS c, (bytes * id) / 7 AS d FROM documents", "SELECT (q + id) // -3 AS c, (bytes * id) // 7 AS d FROM documents"),
+    (
+        "SELECT d.id FROM documents d LEFT JOIN lines l ON TRUE WHERE l.f NOT IN (SELECT 0.5e0 AS c0 FROM items i WHERE i.iid = d.bytes"
+        " HAVING count(DISTINCT i.q) IS NOT NULL)",
+        "SELECT d.id FROM documents d LEFT JOIN lines l ON TRUE WHERE l.f NOT IN (SELECT 0.5e0 AS c0 FROM items i WHERE i.iid = d.bytes"
+        " HAVING count(DISTINCT i.q) IS NOT NULL)",
+    ),
+    # DuckDB's are structures, whose nulls are equal.
+    (
+        "SELECT id FROM documents WHERE (q, w) NOT IN ((1, 'a'), (2, NULL)) AND (q, b) <> (3, NULL)",
+        "SELECT id FROM documents WHERE NOT (q = 1 AND w = 'a' OR q = 2 AND w = NULL) AND NOT (q = 3 AND b = NULL)",
+    ),
+    (
+        "SELECT source, first_value(w ORDER BY id DESC) AS c, last_value(q ORDER BY v NULLS FIRST, id) AS d FROM documents GROUP BY source",
+        "SELECT source, first(w ORDER BY id DESC) AS c, last(q ORDER BY v NULLS FIRST, id) AS d FROM documents GROUP BY source",
+    ),
     ("SELECT id / 7 AS c FROM documents", "SELECT id // 7 AS c FROM documents"),
     ("SELECT id / -3 AS c FROM documents", "SELECT id // -3 AS c FROM documents"),
     ("SELECT nullif(bytes, id) / 3 AS c FROM documents", "SELECT nullif(bytes, id) // 3 AS c FROM documents"),

@@ -100,7 +100,11 @@ class SubQueries(Values):
         if self.chance(0.12):
             filtered = Node("clause", " FILTER (WHERE {})", (self.value("bool", own, 1),), kind="FILTER", optional=True)
         if kind == "int":
-            pick = self.random.randrange(6)
+            pick = self.random.randrange(7)
+            if pick == 6:
+                function = self.pick(["bit_and", "bit_or", "bit_xor"])
+                of = (self.column("int", own), filtered)
+                return Node("int", function + "({}){}", of, sqlite=None, kind="bit aggregate")
             if pick == 0:
                 return Node("int", "count(*){}", (filtered,), kind="aggregate")
             if pick == 1:
@@ -130,6 +134,13 @@ class SubQueries(Values):
             halves = [name for name in own.columns("float") if name.split(".")[-1] == "f"]
             return Node("float", "sum({}){}", (Node("halves", self.pick(halves)), filtered), kind="sum")
         unique = own.unique()
+        if unique is not None and kind in SHOWN and self.chance(0.1):
+            order = ", ".join(f"{name} {self.order()}" for name in unique)
+            call = self.pick(["first", "last"])
+            text = f"{call}_value({{}} ORDER BY {order}){{}}"
+            theirs = f"{call}({{}} ORDER BY {order}){{}}"
+            of = (self.value(kind, own, 1), filtered)
+            return Node(kind, text, of, duckdb=theirs, sqlite=None, kind="first, last in an order")
         if kind == "text" and unique is not None and self.chance(0.15):
             order = ", ".join(f"{name} {self.order()}" for name in unique)
             text = f"string_agg({{}}, '+' ORDER BY {order}){{}}"

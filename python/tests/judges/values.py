@@ -62,7 +62,14 @@ class Values(Draws):
 
     def whole(self, scope: Scope, depth: int) -> Node:
         one = self.value("int", scope, depth)
-        pick = self.random.randrange(17)
+        pick = self.random.randrange(19)
+        if pick == 17:
+            call = self.pick(["strpos({}, 'b')", "octet_length({})", "bit_length({})"])
+            theirs = call.replace("octet_length", "strlen")
+            return Node("int", call, (self.value("text", scope, depth),), duckdb=theirs, sqlite=None, kind="texts")
+        if pick == 18:
+            of = (self.value("bool", scope, depth),)
+            return Node("int", "{}::BIGINT", of, sqlite="CAST({} AS INTEGER)", kind="CAST")
         if pick == 14:
             return Node(
                 "int", "TRY_CAST({} AS BIGINT)", (self.value("text", scope, depth),), sqlite=None, kind="TRY_CAST"
@@ -73,7 +80,7 @@ class Values(Draws):
             )
         if pick == 16:
             # Of a fraction DuckDB rounds and SQLite cuts; a column alone fits.
-            narrow = [name for name in scope.columns("int") if name.split(".")[-1] in ("q", "s", "lid", "rid", "iid")]
+            narrow = self.narrow(scope)
             to = self.pick(["SMALLINT", "INTEGER", "DOUBLE"])
             if narrow and to != "DOUBLE":
                 return Node("int", f"CAST({self.pick(narrow)} AS {to})", kind="CAST")
@@ -109,9 +116,18 @@ class Values(Draws):
             return Node("int", f"CAST(extract({part} FROM {{}}) AS BIGINT)", of, sqlite=plain, kind="moments")
         return Node("int", "CAST(floor({}) AS BIGINT)", (Node("float", self.column("float", scope).ours),), kind="CAST")
 
+    @staticmethod
+    def narrow(scope: Scope) -> list[str]:
+        """Columns of small numbers."""
+        return [name for name in scope.columns("int") if name.split(".")[-1] in ("q", "s", "lid", "rid", "iid")]
+
     def fraction(self, scope: Scope, depth: int) -> Node:
         one = self.value("float", scope, depth)
-        pick = self.random.randrange(8)
+        pick = self.random.randrange(9)
+        if pick == 8:
+            digits = self.pick(["10, 2", "38, 4"])
+            text = f"CAST(CAST({self.pick(self.narrow(scope) or ['7'])} AS DECIMAL({digits})) AS DOUBLE)"
+            return Node("float", text, sqlite=None, kind="CAST")
         if pick == 7:
             return Node(
                 "float", "TRY_CAST({} AS DOUBLE)", (self.value("text", scope, depth),), sqlite=None, kind="TRY_CAST"
@@ -132,7 +148,14 @@ class Values(Draws):
 
     def words(self, scope: Scope, depth: int) -> Node:
         one = self.value("text", scope, depth)
-        pick = self.random.randrange(8)
+        pick = self.random.randrange(9)
+        if pick == 8:
+            number = self.random.randrange(0, 4)
+            calls = [
+                f"left({{}}, {number})", f"right({{}}, {number})", f"repeat({{}}, {number})", "reverse({})", "ltrim({})",
+                f"lpad({{}}, {number + 2}, '*')", "split_part({}, '_', 2)", "translate({}, 'ab', 'x')",
+            ]  # fmt: skip
+            return Node("text", self.pick(calls), (one,), sqlite=None, kind="texts")
         if pick == 0:
             return Node("text", "({} || {})", (one, self.value("text", scope, depth)), kind="texts")
         if pick == 1:
@@ -230,6 +253,8 @@ class Values(Draws):
                 # No moment of the rows is so near that a second matters.
                 two = (Node("age", "(now() - {})", (self.column("moment", scope),), fixed=True), self.literal("age"))
             return Node("bool", f"({{}} {self.pick(COMPARISONS)} {{}})", two, sqlite=None, kind="ages")
+        if pick < 0.845:
+            return self.rows_of_values(scope)
         if pick < 0.855:
             day = self.pick(MOMENTS)[:10]
             operator = self.pick(COMPARISONS)
@@ -242,6 +267,29 @@ class Values(Draws):
         kind = self.pick(["int", "int", "text", "text", "float", "moment", "bool"])
         two = (self.value(kind, scope, depth), self.value(kind, scope, depth))
         return Node("bool", f"({{}} {self.pick(COMPARISONS)} {{}})", two, kind="comparison")
+
+    def rows_of_values(self, scope: Scope) -> Node:
+        """Several values against as many: DuckDB's are structures, whose nulls are equal."""
+        kinds = self.random.sample(["int", "text", "bool", "float"], 2)
+        left = tuple(self.column(kind, scope) for kind in kinds)
+        if self.chance(0.4):
+            right = tuple(self.value(kind, scope, 1) for kind in kinds)
+            operator, negated = self.pick([("=", ""), ("<>", "NOT ")])
+            theirs = f"({negated}({{0}} = {{2}} AND {{1}} = {{3}}))"
+            text = f"(({{}}, {{}}) {operator} ({{}}, {{}}))"
+            return Node("bool", text, (*left, *right), duckdb=theirs, kind="(a, b) = (c, d)")
+        many, negated = self.random.randrange(1, 4), self.pick(["", "NOT "])
+        members = tuple(self.literal(kind) for _ in range(many) for kind in kinds)
+        rows = ", ".join("({}, {})" for _ in range(many))
+        each = " OR ".join(f"({{0}} = {{{at}}} AND {{1}} = {{{at + 1}}})" for at in range(2, 2 * many + 2, 2))
+        return Node(
+            "bool",
+            f"(({{}}, {{}}) {negated}IN ({rows}))",
+            (*left, *members),
+            duckdb=f"({negated}({each}))",
+            sqlite=f"(({{}}, {{}}) {negated}IN (VALUES {rows}))",
+            kind="(a, b) IN",
+        )
 
     def listed(self, scope: Scope, depth: int) -> Node:
         kind = self.pick(["int", "text", "float", "moment", "bool"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from judges.draws import Scope
+from judges.draws import COMPARISONS, Scope
 from judges.subqueries import SubQueries
 from judges.tree import Node
 
@@ -22,9 +22,15 @@ class Windows(SubQueries):
         order = f"ORDER BY {by.ours} {self.order()}"
         total = order + "".join(f", {name} {self.order()}" for name in unique or [] if name != by.ours)
         pick = self.random.random()
+        if self.chance(0.15) and kind != "age":
+            return self.ranged(kind, own, partition)
+        if kind == "float" and pick < 0.3:
+            ranked = self.pick(["percent_rank()", "cume_dist()"])
+            return Node("float", f"{ranked} OVER ({{}}{order})", (partition,), kind=ranked.split("(")[0] + " window")
         if kind == "int" and (pick < 0.35 or unique is None):
-            ranked = self.pick(["rank()", "dense_rank()", "count(*)", "row_number()", "ntile(3)"])
-            if ranked in ("row_number()", "ntile(3)"):
+            parts_of = f"ntile({self.pick([1, 2, 3, 7, 100])})"
+            ranked = self.pick(["rank()", "dense_rank()", "count(*)", "row_number()", parts_of])
+            if ranked.startswith(("row_number", "ntile")):
                 if unique is None:
                     return Node("int", "rank() OVER ({}" + order + ")", (partition,), kind="rank", fixed=False)
                 order = total
@@ -70,7 +76,79 @@ class Windows(SubQueries):
         if kind == "float":
             of = Node("halves", self.pick(halves)) if halves else Node("halves", "1.5e0")
         function = self.pick(["sum", "count", "sum"]) if kind == "int" else "sum"
-        return Node(kind, f"{function}({{}}) OVER ({{}}{total}{frame})", (of, partition), kind=function + " window")
+        kept = self.kept(own)
+        text = f"{function}({{}}){{}} OVER ({{}}{total}{frame})"
+        return Node(kind, text, (of, kept, partition), kind=function + " window")
+
+    def kept(self, own: Scope) -> Node:
+        """The rows that an aggregate over a window takes."""
+        if not self.chance(0.15):
+            return Node("clause", "", optional=True)
+        condition = (self.value("bool", own, 1),)
+        return Node("clause", " FILTER (WHERE {})", condition, kind="FILTER of a window", optional=True)
+
+    def ranged(self, kind: str, own: Scope, partition: Node) -> Node:
+        """Over rows whose one key is near, or whose keys are so many apart: equal keys have one answer together."""
+        small = [name for name in own.names() if name.split(".")[-1] in ("q", "s", "f", "lid", "iid", "rid")]
+        moments = own.columns("moment")
+        sqlite: str | None = ""
+        unit, near, far = "RANGE", self.pick(["1", "2", "0"]), self.pick(["2", "3", "100"])
+        if moments and (not small or self.chance(0.25)):
+            by, sqlite = self.pick(moments), None
+            near, far = f"INTERVAL '{near} days'", f"INTERVAL '{far}00 days'"
+        elif small:
+            by = self.pick(small)
+        else:
+            return Node(kind, "max({}) OVER ({})", (self.value(kind, own, 0), partition), kind="min, max window")
+        if self.chance(0.3):
+            unit, near, far, sqlite = "GROUPS", "1", self.pick(["1", "2"]), ""
+        start = self.pick([f"{far} PRECEDING", f"{near} PRECEDING", "UNBOUNDED PRECEDING", "CURRENT ROW"])
+        end = self.pick([f"{near} FOLLOWING", f"{far} FOLLOWING", "UNBOUNDED FOLLOWING", "CURRENT ROW"])
+        if self.chance(0.15):
+            before, behind = (f"{far} PRECEDING", f"{near} PRECEDING"), (f"{near} FOLLOWING", f"{far} FOLLOWING")
+            start, end = self.pick([before, behind])
+        over = f"OVER ({{}}ORDER BY {by} {self.order()} {unit} BETWEEN {start} AND {end})"
+        if kind == "int" and self.chance(0.6):
+            function = self.pick(["count(*)", "count({})", "sum({})"])
+            of = Node("small", self.pick([name for name in small if name.split(".")[-1] != "f"] or ["1"]))
+            parts = (*((of,) if "{}" in function else ()), self.kept(own), partition)
+            return Node("int", f"{function}{{}} {over}", parts, sqlite=sqlite, kind=f"{unit} frame")
+        function = self.pick(["min", "max"])
+        if kind == "bool":
+            function, sqlite = self.pick(["bool_and", "bool_or"]), None
+        three = (self.value(kind, own, 1), self.kept(own), partition)
+        return Node(kind, f"{function}({{}}){{}} {over}", three, sqlite=sqlite, kind=f"{unit} frame")
+
+    def named_windows(self, shape: list[str], sources: Node, scope: Scope, where: Node) -> Node:
+        """Values over a window that is said once, behind the conditions."""
+        own, unique = Scope(scope.sources), scope.unique() or []
+        by = self.pick(own.names())
+        order = "ORDER BY " + ", ".join(f"{name} {self.order()}" for name in dict.fromkeys([by, *unique]))
+        partition = f"PARTITION BY {self.pick(own.names())} " if self.chance(0.6) else ""
+        values = []
+        for kind in shape:
+            calls = ["min({}) OVER o", "max({}) OVER p", "last_value({}) OVER o", "lag({}) OVER o"]
+            if kind == "int":
+                calls += ["row_number() OVER o", "count({}) OVER p", "count(*) OVER o"]
+            text = self.pick(calls)
+            parts = (self.value(kind, own, 1),) if "{}" in text else ()
+            values.append(Node(kind, text, parts, kind="named window", fixed=not parts))
+        text = f"SELECT {{}} FROM {{}}{{}} WINDOW p AS ({partition.strip()}), o AS ({partition}{order})"
+        return Node("query", text, (self.listing(values), sources, where), kind="WINDOW")
+
+    def qualified(self, scope: Scope, values: list[Node]) -> Node:
+        """A condition on windows, also on shown ones: what has their names may be of an outer query in DuckDB."""
+        shown = [at for at, value in enumerate(values) if value.type == "int" and " OVER (" in value.ours]
+        if shown and self.chance(0.3):
+            of = values[self.pick(shown)]
+            return Node("bool", f"({{}} {self.pick(['<=', '=', '>'])} {self.pick([0, 1, 2])})", (of,))
+        kind = self.pick(["int", "int", "int", "text", "float"])
+        two = (self.window(kind, scope), self.literal(kind))
+        condition = Node("bool", f"({{}} {self.pick(COMPARISONS)} {{}})", two)
+        if self.chance(0.2):
+            both = (condition, self.value("bool", Scope(scope.sources), 1))
+            return Node("bool", f"({{}} {self.pick(['AND', 'OR'])} {{}})", both)
+        return condition
 
     def frame(self) -> str:
         pick = self.random.random()

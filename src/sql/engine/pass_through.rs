@@ -40,6 +40,11 @@ pub(in crate::sql) trait BatchHook: Clone + Send + Sync + 'static {
         None
     }
 
+    /// Whether the optimiser may compute columns beneath it instead of above.
+    fn lets_beneath(&self, _: &ProjectionExec) -> bool {
+        self.needed_order().is_none()
+    }
+
     /// Wraps the stream of one partition.
     fn over(
         &self,
@@ -113,7 +118,7 @@ impl<P: BatchHook> ExecutionPlan for PassThroughExec<P> {
         &self,
         projection: &ProjectionExec,
     ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
-        if self.pass.needed_order().is_some() {
+        if !self.pass.lets_beneath(projection) {
             return Ok(None);
         }
         let input = make_with_child(projection, &self.input)?;

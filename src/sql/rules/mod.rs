@@ -7,5 +7,6 @@ pub(in crate::sql) mod keys_of_groups;
 pub(in crate::sql) mod multisets;
 pub(in crate::sql) mod null_joins;
 pub(in crate::sql) mod operands;
+pub(in crate::sql) mod single_rows;
 pub(in crate::sql) mod sorts;
 pub(in crate::sql) mod subqueries;

@@ -5,6 +5,11 @@
 //! other (apache/datafusion#25052). Which columns tell groups apart it counts wrongly once a projection stands above
 //! them. Behind such joins and groups this rule puts a node that knows less of the same rows.
 //!
+//! Where a condition has a cast of a column for one value, it takes the column for one: moments of one day for one moment.
+//!
+//! A sort with LIMIT it moves beneath windows where their values are known to be one for all rows, and the windows then
+//! see as many rows as the LIMIT leaves: they hide their order from such a sort.
+//!
 //! It also drops a sort below OFFSET without LIMIT where the columns that are sorted by are not shown. There the rule puts
 //! a node that needs the order.
 
@@ -14,15 +19,20 @@ use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{Constraints, JoinType};
 use datafusion::error::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::{EquivalenceProperties, LexOrdering};
+use datafusion::physical_expr::expressions::{CastExpr, Column as PhysicalColumn, TryCastExpr};
+use datafusion::physical_expr::{EquivalenceProperties, LexOrdering, PhysicalExpr};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
+use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::joins::{HashJoinExec, NestedLoopJoinExec};
 use datafusion::physical_plan::limit::GlobalLimitExec;
+use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
 use datafusion::physical_plan::sorts::sort::SortExec;
+use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, PlanProperties};
 use futures::StreamExt;
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::task::Context;
 
@@ -41,6 +51,13 @@ impl PhysicalOptimizerRule for SortsStay {
                 && let Some(kept) = with_sort_kept(&node)?
             {
                 return Ok(Transformed::yes(kept));
+            }
+            if let Some(sort) = node.downcast_ref::<SortExec>()
+                && sort.fetch().is_some()
+                && let Some(input) = above_windows(sort.input())?
+            {
+                let properties = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+                return node.replace_children(vec![input], properties).map(Transformed::yes);
             }
             Ok(match unproven(&node) {
                 Some(part) => Transformed::yes(Arc::new(PassThroughExec::new(node, part))),
@@ -67,6 +84,24 @@ fn with_sort_kept(node: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn Execut
     }
     match (node.children().as_slice(), node.maintains_input_order().as_slice()) {
         ([input], [true]) => match with_sort_kept(input)? {
+            Some(input) => {
+                let properties = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+                Arc::clone(node).replace_children(vec![input], properties).map(Some)
+            }
+            None => Ok(None),
+        },
+        _ => Ok(None),
+    }
+}
+
+/// The plan with its windows in no known order.
+fn above_windows(node: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    if node.is::<WindowAggExec>() || node.is::<BoundedWindowAggExec>() {
+        let unproven = PassThroughExec::new(Arc::clone(node), Unproven::All);
+        return Ok(Some(Arc::new(unproven)));
+    }
+    match (node.children().as_slice(), node.maintains_input_order().as_slice()) {
+        ([input], [true]) => match above_windows(input)? {
             Some(input) => {
                 let properties = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
                 Arc::clone(node).replace_children(vec![input], properties).map(Some)
@@ -115,6 +150,11 @@ fn unproven(node: &Arc<dyn ExecutionPlan>) -> Option<Unproven> {
         let last = !matches!(groups.mode(), AggregateMode::Partial);
         return (last && !groups.group_expr().is_empty()).then_some(Unproven::Keys);
     }
+    if let Some(filter) = node.downcast_ref::<FilterExec>() {
+        let casts =
+            |part: &Arc<dyn PhysicalExpr>| part.is::<CastExpr>() || part.is::<TryCastExpr>();
+        return filter.predicate().exists(|part| Ok(casts(part))).ok()?.then_some(Unproven::All);
+    }
     let (left, right, kind, appends) = if let Some(join) = node.downcast_ref::<HashJoinExec>() {
         let appends = matches!(join.join_type(), JoinType::Inner | JoinType::Right);
         (join.left(), join.right(), join.join_type(), appends)
@@ -160,6 +200,15 @@ impl BatchHook for Unproven {
 
     fn shows_order(&self) -> bool {
         matches!(self, Self::Keys)
+    }
+
+    /// What is computed above is known there, such as a constant or that two columns are one; beneath it would no longer
+    /// be.
+    fn lets_beneath(&self, projection: &ProjectionExec) -> bool {
+        let place = |column: &ProjectionExpr| column.expr.downcast_ref().map(PhysicalColumn::index);
+        let places: Option<HashSet<usize>> = projection.expr().iter().map(place).collect();
+        matches!(self, Self::Keys)
+            || places.is_some_and(|places| places.len() == projection.expr().len())
     }
 
     fn over(

@@ -2,7 +2,8 @@
 //!
 //! `->` and `->>` bind before comparisons, and `IS [NOT] DISTINCT FROM` ends before AND and OR.
 
-use datafusion::sql::sqlparser::ast::Expr;
+use super::rows;
+use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, UnaryOperator, Value};
 use datafusion::sql::sqlparser::dialect::{Dialect, GenericDialect, Precedence};
 use datafusion::sql::sqlparser::keywords::Keyword::{DISTINCT, FROM, IS, NOT};
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
@@ -16,6 +17,9 @@ use std::any::TypeId;
 /// How tightly `->` and `->>` bind: before `::` (50), behind the dot (100). The parser's own value lies below that of
 /// `=`, by which `meta ->> 'a' = 'b'` would ask for the member that `'a' = 'b'` names.
 const MEMBER: u8 = 60;
+
+/// The operator that `-x` has: its left side is 0.
+pub(in crate::sql) const NEGATIVE: &str = "-";
 
 #[derive(Debug)]
 pub(in crate::sql) struct CorpusDialect;
@@ -51,6 +55,27 @@ impl Dialect for CorpusDialect {
         }
     }
 
+    /// `-x` is an operator of two sides, which the engine asks a rule of ours about: it has none for ids, which have no
+    /// sign.
+    fn parse_prefix(&self, parser: &mut Parser<'_>) -> Option<Result<Expr, ParserError>> {
+        if !parser.consume_token(&Token::Minus) {
+            return None;
+        }
+        let negative = |inner: Expr| match &inner {
+            Expr::Interval(_) => Expr::UnaryOp { op: UnaryOperator::Minus, expr: Box::new(inner) },
+            Expr::Value(value) if matches!(value.value, Value::Number(..)) => {
+                Expr::UnaryOp { op: UnaryOperator::Minus, expr: Box::new(inner) }
+            }
+            _ => {
+                let zero = Value::Number("0".to_owned(), false).with_empty_span();
+                let op = BinaryOperator::Custom(NEGATIVE.to_owned());
+                let left = Box::new(Expr::Value(zero));
+                Expr::Nested(Box::new(Expr::BinaryOp { left, op, right: Box::new(inner) }))
+            }
+        };
+        Some(parser.parse_subexpr(self.prec_value(Precedence::MulDivModOp)).map(negative))
+    }
+
     /// The parser's generic rule takes everything that follows, also an AND, for the right side.
     fn parse_infix(
         &self,
@@ -58,6 +83,9 @@ impl Dialect for CorpusDialect {
         left: &Expr,
         _: u8,
     ) -> Option<Result<Expr, ParserError>> {
+        if let Expr::Tuple(left) = left {
+            return rows::compared(parser, self.prec_value(Precedence::Eq), left);
+        }
         let make = if parser.parse_keywords(&[IS, DISTINCT, FROM]) {
             Expr::IsDistinctFrom
         } else if parser.parse_keywords(&[IS, NOT, DISTINCT, FROM]) {

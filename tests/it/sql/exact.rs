@@ -47,6 +47,11 @@ fn conditions_are_exact_or_an_error() {
         ("CAST(n AS DECIMAL(38, 0)) + 1 > 9223372036854775807", "1"),
         ("id - 3 < 0", "3"),
         ("id / 2 = 1", "2"),
+        ("-id < 0", "3"),
+        ("- -id = -(-3)", "1"),
+        ("(id, n) = (3, 5)", "1"),
+        ("(id, w) NOT IN ((0, 'a_b'), (1, 'a_b'), (2, NULL))", "2"),
+        ("id > 1 AND (id, w) IN ((id, w))", "2"),
         ("date_bin(INTERVAL '7 days', t) IS NULL", "0"),
     ] {
         let ran = corpusdb(&["count", &corpus, "--where", condition]).good();
@@ -60,6 +65,9 @@ fn conditions_are_exact_or_an_error() {
         ("CAST(n AS TINYINT) = 5", "Can't cast value"),
         ("w LIKE 'a!' ESCAPE '!'", "ends in its escape"),
         ("w SIMILAR TO 'a_b'", "SIMILAR TO is not read as SQL says"),
+        ("(id, n) IN (SELECT id, n FROM documents)", "write EXISTS (SELECT 1 FROM"),
+        ("(id, n) = (1, 2, 3)", "write as many in brackets"),
+        ("-w < 0", "`-` takes a number or an interval"),
     ] {
         for verb in ["count", "remove", "export"] {
             let to = scratch.arg("out.jsonl");

@@ -461,3 +461,54 @@ corpusdb_test!(keys_of_groups_end_at_joins, Table::new(), |table| {
         assert_eq!(found.expect(&statement), [json!(rows)], "{statement}");
     }
 });
+
+corpusdb_test!(lateral_sides_are_of_each_row_before_them, Table::new(), |table| {
+    // Those with LIMIT were refused, and those beneath EXISTS.
+    for (statement, same) in [
+        (
+            "SELECT d.id || '/' || l.id AS v FROM documents d, LATERAL (SELECT e.id FROM documents e WHERE e.grp = d.grp ORDER BY e.id DESC LIMIT 1) l",
+            "SELECT id || '/' || (SELECT max(e.id) FROM documents e WHERE e.grp = d.grp) AS v FROM documents d WHERE grp IS NOT NULL",
+        ),
+        (
+            "SELECT d.id || '/' || l.n AS v FROM documents d LEFT JOIN LATERAL (SELECT count(*) AS n FROM documents e WHERE e.q < d.q) l ON TRUE",
+            "SELECT id || '/' || (SELECT count(*) FROM documents e WHERE e.q < d.q) AS v FROM documents d",
+        ),
+        (
+            "SELECT id AS v FROM documents d WHERE EXISTS (SELECT 1 FROM documents e CROSS JOIN LATERAL (SELECT f.id FROM documents f WHERE f.q = e.q) g WHERE e.id = d.id)",
+            "SELECT id AS v FROM documents WHERE q IS NOT NULL",
+        ),
+        (
+            "SELECT d.id AS v FROM documents d LEFT JOIN LATERAL (SELECT e.id FROM documents e WHERE e.id > d.id OFFSET 3) l ON FALSE",
+            "SELECT id AS v FROM documents",
+        ),
+    ] {
+        let rows = |statement: &str| {
+            let found = table.column(statement).expect(statement);
+            let mut rows: Vec<String> = found.iter().map(ToString::to_string).collect();
+            rows.sort();
+            rows
+        };
+        assert_eq!(rows(statement), rows(same), "{statement}");
+    }
+});
+
+// Conditions without a column went beneath the aggregate, whose row stayed.
+corpusdb_test!(an_aggregate_keeps_its_row_to_itself, Table::new(), |table| {
+    for (statement, rows) in [
+        (
+            "SELECT id FROM documents WHERE TRUE IN (SELECT FALSE FROM (SELECT min(q) FROM documents) s GROUP BY 1)",
+            0,
+        ),
+        (
+            "SELECT FALSE FROM (SELECT b, GROUPING(b) AS g FROM documents GROUP BY ROLLUP (b)) s WHERE NOT EXISTS (SELECT 1 FROM documents)",
+            0,
+        ),
+        (
+            "SELECT id FROM documents WHERE TRUE NOT IN (SELECT FALSE FROM (SELECT min(q) AS q FROM documents UNION SELECT q FROM documents) s)",
+            12,
+        ),
+    ] {
+        let found = table.column(&format!("SELECT count(*) AS v FROM ({statement}) y"));
+        assert_eq!(found.expect(statement), [json!(rows)], "{statement}");
+    }
+});

@@ -5,20 +5,23 @@
 //! signed ones, and divided by a literal as whole numbers: the engine made decimals of both sides.
 
 use super::{kind, replace};
+use crate::sql::syntax::dialect::NEGATIVE;
 use arrow::array::{ArrayRef, Datum, PrimitiveArray};
 use arrow::compute::kernels::{arity, numeric};
 use arrow::datatypes::{ArrowPrimitiveType, DataType};
 use arrow::error::ArrowError;
 use datafusion::common::tree_node::Transformed;
-use datafusion::common::{DFSchema, Result, ScalarValue, exec_err};
+use datafusion::common::{DFSchema, Result, ScalarValue, exec_err, plan_err};
 use datafusion::error::DataFusionError;
 use datafusion::logical_expr::binary::BinaryTypeCoercer;
 use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
 use datafusion::logical_expr::{
-    BinaryExpr, ColumnarValue, Expr, Operator, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
-    Signature, Volatility, cast, lit,
+    BinaryExpr, ColumnarValue, Expr, ExprSchemable, Operator, ScalarFunctionArgs, ScalarUDF,
+    ScalarUDFImpl, Signature, Volatility, cast, lit,
 };
 use datafusion::physical_expr_common::datum::apply;
+use datafusion::sql::sqlparser::ast::BinaryOperator;
 use std::sync::Arc;
 
 /// Whether an operator of whole numbers has results that their type may not hold, or that the engine gives as another.
@@ -60,6 +63,12 @@ pub(super) fn checked(binary: BinaryExpr, schema: &DFSchema) -> Result<Transform
         return Ok(Transformed::no(Expr::BinaryExpr(binary)));
     };
     let BinaryExpr { mut left, op, mut right } = binary;
+    if matches!(op, Operator::Plus | Operator::Minus | Operator::Multiply)
+        && signed(&mut [&mut *left, &mut *right], schema)
+    {
+        let signed = BinaryExpr { left, op, right };
+        return checked(signed, schema).map(|done| Transformed::yes(done.data));
+    }
     if matches!(op, Operator::Divide | Operator::Modulo) {
         let unsigned = match (&left_kind, &*right) {
             (DataType::UInt64, Expr::Literal(ScalarValue::Int64(Some(by)), _)) => {
@@ -123,6 +132,28 @@ pub(super) fn negated(inner: Box<Expr>, schema: &DFSchema) -> Result<Transformed
     let mut operands = Vec::new();
     let inner = operand(inner, &kind, &mut operands);
     Ok(Transformed::yes(Checked::call(Node::Negative(inner), kind, operands)))
+}
+
+/// Plans `-x`: of a number without a sign, such as an id, as of one with a sign.
+#[derive(Debug)]
+pub(super) struct Signs;
+
+impl ExprPlanner for Signs {
+    fn plan_binary_op(
+        &self,
+        expr: RawBinaryExpr,
+        schema: &DFSchema,
+    ) -> Result<PlannerResult<RawBinaryExpr>> {
+        if !matches!(&expr.op, BinaryOperator::Custom(op) if op == NEGATIVE) {
+            return Ok(PlannerResult::Original(expr));
+        }
+        let inner = match expr.right.get_type(schema)? {
+            kind if kind.is_unsigned_integer() => cast(expr.right, DataType::Int64),
+            kind if kind.is_numeric() || kind.is_temporal() || kind.is_null() => expr.right,
+            kind => return plan_err!("`-` takes a number or an interval, and not {kind}"),
+        };
+        Ok(PlannerResult::Planned(Expr::Negative(Box::new(inner))))
+    }
 }
 
 /// The type of checked arithmetic, without a look at its operands.

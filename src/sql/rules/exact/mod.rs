@@ -9,7 +9,9 @@
 mod arithmetic;
 mod calendar;
 mod casts;
+mod float_aggregates;
 mod floats;
+mod frames;
 mod intervals;
 mod moments;
 mod neighbours;
@@ -41,6 +43,7 @@ pub(in crate::sql) fn register(registry: &mut dyn FunctionRegistry) -> Result<()
     moments::register(registry)?;
     neighbours::register(registry)?;
     totals::register(registry)?;
+    registry.register_expr_planner(Arc::new(arithmetic::Signs))?;
     registry.register_function_rewrite(Arc::new(ExactAnswers))
 }
 
@@ -115,7 +118,7 @@ fn exact(part: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         }
         Expr::WindowFunction(mut call) => {
             intervals::order_window(&mut call, schema)?;
-            Ok(Transformed::yes(Expr::WindowFunction(call)))
+            Ok(Transformed::yes(Expr::WindowFunction(frames::with_retraction(call))))
         }
         Expr::InSubquery(_) | Expr::SetComparison(_) => {
             intervals::check_subquery(&part, schema)?;

@@ -536,6 +536,21 @@ fn answers_that_were_wrong_are_right() {
         ("SELECT CAST(sum(x - TIMESTAMP '1970-01-01') AS BIGINT) FROM t", "2147483646"),
         ("SELECT CAST(avg(x - TIMESTAMP '1970-01-01') AS BIGINT) FROM t", "715827882"),
         ("SELECT avg(CAST(v AS DECIMAL(38, 0))) FROM (VALUES (1), (2)) r(v)", "1.5000"),
+        ("SELECT sum(NULL) IS NULL", "true"),
+        ("SELECT min(v) FROM (VALUES (1, CAST('inf' AS DOUBLE))) r(k, v) GROUP BY k", "inf"),
+        ("SELECT max(v) FROM (VALUES (1, CAST('-inf' AS DOUBLE))) r(k, v) GROUP BY k", "-inf"),
+        (
+            "SELECT min(v) FROM (VALUES (1, CAST('NaN' AS DOUBLE)), (1, 2.0)) r(k, v) GROUP BY k",
+            "2.0",
+        ),
+        (
+            "SELECT sum(v) > 1e308 FROM (VALUES (CAST('inf' AS DOUBLE)), (CAST('-inf' AS DOUBLE))) r(v)",
+            "true",
+        ),
+        (
+            "SELECT bool_and(v > 0) OVER (ROWS BETWEEN CURRENT ROW AND CURRENT ROW) FROM (VALUES (0)) r(v)",
+            "false",
+        ),
     ] {
         assert_eq!(column(&table, sql), Ok(vec![right.to_owned()]), "{sql}");
     }

@@ -1,9 +1,11 @@
-//! `sum` of whole numbers, decimals and differences of moments, and `avg` of the last two: exact, or an error.
+//! `sum` of whole numbers, decimals and differences of moments, and `avg` of the last two: exact, or an error; `min` and
+//! `max` of floats.
 //!
 //! The engine's wrap at the width of their type (apache/datafusion#3520). Here a total is a number of 128 bits,
-//! and what its type does not hold is an error. Sums of floats are the engine's.
+//! and what its type does not hold is an error. Sums of floats are the engine's, with one NaN.
 
 use super::arithmetic::kind_in_words;
+use super::float_aggregates::{OneNan, OneNanOfGroups, extremes};
 use arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, Decimal128Array, Int64Array, UInt64Array,
 };
@@ -19,7 +21,7 @@ use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::utils::{AggregateOrderSensitivity, format_state_name};
 use datafusion::logical_expr::{
     Accumulator, AggregateUDF, AggregateUDFImpl, Documentation, EmitTo, GroupsAccumulator,
-    ReversedUDAF, SetMonotonicity, Signature,
+    ReversedUDAF, SetMonotonicity, Signature, StatisticsArgs,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,9 +31,10 @@ const TOTAL: DataType = DataType::Decimal128(38, 0);
 
 /// Puts these functions in the place of the engine's.
 pub(super) fn register(registry: &mut dyn FunctionRegistry) -> Result<()> {
-    for (name, of) in [("sum", Of::Sum), ("avg", Of::Mean)] {
+    let all = [("sum", Of::Sum), ("avg", Of::Mean), ("min", Of::Least), ("max", Of::Greatest)];
+    for (name, of) in all {
         let inner = registry.udaf(name)?;
-        registry.register_udaf(Arc::new(AggregateUDF::from(ExactSum { inner, of })))?;
+        registry.register_udaf(Arc::new(AggregateUDF::from(ExactAggregate { inner, of })))?;
     }
     Ok(())
 }
@@ -40,18 +43,23 @@ pub(super) fn register(registry: &mut dyn FunctionRegistry) -> Result<()> {
 enum Of {
     Sum,
     Mean,
+    Least,
+    Greatest,
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct ExactSum {
+struct ExactAggregate {
     inner: Arc<AggregateUDF>,
     of: Of,
 }
 
-impl ExactSum {
+impl ExactAggregate {
     /// Whether the values are added here; else the engine adds them.
     fn adds(&self, kind: &DataType) -> bool {
         match kind {
+            _ if matches!(self.of, Of::Least | Of::Greatest) => false,
+            // A null, or a parameter that had no value yet.
+            DataType::Null => true,
             DataType::Int64 | DataType::UInt64 => self.of == Of::Sum,
             DataType::Duration(_)
             | DataType::Decimal32(..)
@@ -67,7 +75,7 @@ impl ExactSum {
     }
 }
 
-impl AggregateUDFImpl for ExactSum {
+impl AggregateUDFImpl for ExactAggregate {
     fn name(&self) -> &str {
         self.inner.name()
     }
@@ -81,7 +89,12 @@ impl AggregateUDFImpl for ExactSum {
     }
 
     fn return_type(&self, kinds: &[DataType]) -> Result<DataType> {
-        self.inner.return_type(kinds)
+        match kinds {
+            [DataType::Null] if self.adds(&DataType::Null) => {
+                self.inner.return_type(&[DataType::Int64])
+            }
+            kinds => self.inner.return_type(kinds),
+        }
     }
 
     fn coerce_types(&self, kinds: &[DataType]) -> Result<Vec<DataType>> {
@@ -90,7 +103,7 @@ impl AggregateUDFImpl for ExactSum {
 
     fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
         match self.shape(&args) {
-            None => self.inner.accumulator(args),
+            None => Ok(Box::new(OneNan(self.inner.accumulator(args)?))),
             Some(shape) if args.is_distinct => {
                 Ok(Box::new(DistinctTotal { shape, values: BTreeMap::new() }))
             }
@@ -100,7 +113,7 @@ impl AggregateUDFImpl for ExactSum {
 
     fn create_sliding_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
         match self.shape(&args) {
-            None => self.inner.create_sliding_accumulator(args),
+            None => Ok(Box::new(OneNan(self.inner.create_sliding_accumulator(args)?))),
             Some(_) => self.accumulator(args),
         }
     }
@@ -134,8 +147,16 @@ impl AggregateUDFImpl for ExactSum {
         &self,
         args: AccumulatorArgs,
     ) -> Result<Box<dyn GroupsAccumulator>> {
+        let own = match self.of {
+            Of::Least => extremes(false, args.return_type()),
+            Of::Greatest => extremes(true, args.return_type()),
+            Of::Sum | Of::Mean => None,
+        };
+        if let Some(own) = own {
+            return Ok(own);
+        }
         match self.shape(&args) {
-            None => self.inner.create_groups_accumulator(args),
+            None => Ok(Box::new(OneNanOfGroups(self.inner.create_groups_accumulator(args)?))),
             Some(shape) => Ok(Box::new(GroupTotals { shape, totals: Vec::new() })),
         }
     }
@@ -146,6 +167,14 @@ impl AggregateUDFImpl for ExactSum {
 
     fn order_sensitivity(&self) -> AggregateOrderSensitivity {
         AggregateOrderSensitivity::Insensitive
+    }
+
+    fn is_descending(&self) -> Option<bool> {
+        self.inner.is_descending()
+    }
+
+    fn value_from_stats(&self, known: &StatisticsArgs<'_>) -> Option<ScalarValue> {
+        self.inner.value_from_stats(known)
     }
 
     fn set_monotonicity(&self, kind: &DataType) -> SetMonotonicity {
@@ -186,6 +215,7 @@ impl Shape {
     /// Calls `each` with the row and the value of every row that is not null.
     fn values(&self, array: &ArrayRef, each: impl FnMut(usize, i128)) {
         match &self.from {
+            DataType::Null => {}
             DataType::UInt64 => values_of::<UInt64Type>(array, each),
             DataType::Decimal32(..) => values_of::<Decimal32Type>(array, each),
             DataType::Decimal64(..) => values_of::<Decimal64Type>(array, each),
@@ -210,8 +240,8 @@ impl Shape {
             return ScalarValue::try_from(&self.to);
         }
         let value = match self.of {
-            Of::Sum => Some(total.sum),
             Of::Mean => self.mean(total),
+            _ => Some(total.sum),
         };
         let held = value.filter(|value| match self.to {
             DataType::Decimal32(digits, _)
@@ -267,19 +297,19 @@ impl Shape {
 
     fn overflow(&self) -> DataFusionError {
         let (name, range, way) = match (self.of, &self.to) {
-            (Of::Sum, kind) if kind.is_integer() => (
+            (_, kind) if kind.is_integer() => (
                 "sum",
                 kind_in_words(kind),
                 "sum(CAST(x AS DECIMAL(38, 0))) or sum(CAST(x AS DOUBLE))",
             ),
-            (Of::Sum, DataType::Duration(_)) => {
-                ("sum", "64 bits".to_owned(), "sum(extract(epoch FROM x))")
-            }
             (Of::Mean, DataType::Duration(_)) => {
                 ("avg", "64 bits".to_owned(), "avg(extract(epoch FROM x))")
             }
-            (Of::Sum, kind) => ("sum", kind.to_string(), "sum(CAST(x AS DOUBLE))"),
+            (_, DataType::Duration(_)) => {
+                ("sum", "64 bits".to_owned(), "sum(extract(epoch FROM x))")
+            }
             (Of::Mean, kind) => ("avg", kind.to_string(), "avg(CAST(x AS DOUBLE))"),
+            (_, kind) => ("sum", kind.to_string(), "sum(CAST(x AS DOUBLE))"),
         };
         exec_datafusion_err!("the result of `{name}` is beyond {range}: write {way}")
     }

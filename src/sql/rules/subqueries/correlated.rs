@@ -12,7 +12,7 @@ use datafusion::logical_expr::{
 use std::sync::Arc;
 
 /// Whether the plan names columns from outside.
-pub(super) fn is_correlated(plan: &LogicalPlan) -> bool {
+pub(in crate::sql::rules) fn is_correlated(plan: &LogicalPlan) -> bool {
     plan.contains_outer_reference() || plan.inputs().into_iter().any(is_correlated)
 }
 

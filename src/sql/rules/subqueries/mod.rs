@@ -13,7 +13,8 @@ mod quantified;
 mod rows;
 mod unnested;
 
-use correlated::{is_correlated, scalar, subquery};
+pub(super) use correlated::is_correlated;
+use correlated::{scalar, subquery};
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::config::ConfigOptions;
@@ -53,10 +54,9 @@ impl AnalyzerRule for SubqueriesKeepNulls {
     }
 }
 
-/// Whether an expression of the node asks a subquery, or an input of it names columns of the one beside it.
+/// Whether an expression of the node asks a subquery, or it is a join whose right side names columns of the left.
 fn asks(node: &LogicalPlan) -> bool {
-    let mut found =
-        node.inputs().into_iter().any(|input| matches!(input, LogicalPlan::Subquery(_)));
+    let mut found = matches!(node, LogicalPlan::Join(join) if unnested::is_lateral(&join.right));
     // No visit fails.
     let _ = node.apply_expressions(|expression| {
         found = found || asks_within(expression);
@@ -84,11 +84,10 @@ fn rewritten(node: LogicalPlan, made: &Cell<usize>) -> Result<Transformed<Logica
     if !asks(&node) {
         return Ok(Transformed::no(node));
     }
-    for input in node.inputs() {
-        if let LogicalPlan::Subquery(lateral) = input {
-            correlated::check(&lateral.subquery, true)?;
-        }
-    }
+    let node = match node {
+        LogicalPlan::Join(join) => unnested::lateral(join, made)?,
+        node => node,
+    };
     let node = places::above_join(node)?;
     let columns = node.schema().columns();
     let (node, completed) = inputs::completed(node, made)?;
@@ -113,7 +112,6 @@ fn rewritten(node: LogicalPlan, made: &Cell<usize>) -> Result<Transformed<Logica
         .data;
     let node = outer.joined(node)?.recompute_schema()?;
     let node = places::beneath(node, made)?;
-    let node = places::above_aggregate(node)?;
     if !completed || node.schema().fields().len() == columns.len() {
         return Ok(Transformed::yes(node));
     }
@@ -280,6 +278,10 @@ impl Outer<'_> {
     /// The value of a plan of one row, or of one at most.
     fn one_value(&self, plan: LogicalPlan) -> Result<Expr> {
         match correlated::check(&plan, true) {
+            // Once `count(*) IS NULL` is simplified, the engine no longer sees that rows outside without a row within count 0.
+            Ok(()) if is_correlated(&plan) && asks_for_null(&plan) => {
+                self.computed(plan.clone(), false, refused("")).or_else(|_| Ok(scalar(plan)))
+            }
             Ok(()) => Ok(scalar(plan)),
             Err(why) => self.computed(plan, false, why),
         }
@@ -341,7 +343,7 @@ impl Outer<'_> {
             return Ok(node);
         }
         let columns: Vec<Expr> = node.schema().columns().into_iter().map(Expr::Column).collect();
-        let mut input = places::as_single(input.clone())?;
+        let mut input = input.clone();
         for join in joins {
             input = join.beside(input)?;
         }
@@ -356,7 +358,8 @@ impl Outer<'_> {
 
     /// Refuses a subquery that names a column of a query further out than the one that it stands in.
     fn check_level(&self, subquery: &Subquery) -> Result<()> {
-        for part in &subquery.outer_ref_columns {
+        // LATERAL sides within name none any more.
+        for part in subquery.subquery.all_out_ref_exprs() {
             part.apply(|part| match part {
                 Expr::OuterReferenceColumn(_, column) if !self.schema.has_column(column) => {
                     Err(refused(&format!(
@@ -368,6 +371,16 @@ impl Outer<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether it selects what may be simplified where a value is never null.
+fn asks_for_null(plan: &LogicalPlan) -> bool {
+    let LogicalPlan::Projection(projection) = plan else { return false };
+    let asks = |part: &Expr| {
+        Ok(matches!(part, Expr::IsNull(_) | Expr::IsNotNull(_) | Expr::ScalarFunction(_)))
+    };
+    // No visit fails.
+    projection.expr.iter().any(|value| value.exists(asks).unwrap_or(true))
 }
 
 /// A number that no other name of this pass has.

@@ -1,16 +1,14 @@
 //! Moves subqueries from nodes that the engine cannot ask them in, or would ask them in wrongly, to others.
 //!
-//! It joins a subquery of one value with the rows of a projection or a condition alone, and takes for a condition on the
-//! rows of a table what names no column of an aggregate.
+//! It joins a subquery of one value with the rows of a projection or a condition alone.
 
 use super::{asks_within, next};
 use datafusion::common::Result;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
-use datafusion::logical_expr::utils::{conjunction, split_conjunction, split_conjunction_owned};
+use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
 use datafusion::logical_expr::{
     Distinct, DistinctOn, Expr, Filter, Join, JoinType, LogicalPlan, LogicalPlanBuilder,
-    Projection, SubqueryAlias,
 };
 use std::cell::Cell;
 use std::sync::Arc;
@@ -81,34 +79,5 @@ pub(super) fn above_join(node: LogicalPlan) -> Result<LogicalPlan> {
         Some(asking) => {
             Ok(LogicalPlan::Filter(Filter::try_new(asking, Arc::new(LogicalPlan::Join(join)))?))
         }
-    }
-}
-
-/// Keeps a condition without a column above an aggregate of all rows, which has a row without them: the engine would
-/// push it beneath, but for a LIMIT between the two.
-pub(super) fn above_aggregate(node: LogicalPlan) -> Result<LogicalPlan> {
-    let LogicalPlan::Filter(filter) = node else { return Ok(node) };
-    let conditions = split_conjunction(&filter.predicate);
-    if conditions.iter().all(|part| part.any_column_refs()) {
-        return Ok(LogicalPlan::Filter(filter));
-    }
-    let input = as_single(Arc::unwrap_or_clone(filter.input))?;
-    Ok(LogicalPlan::Filter(Filter::try_new(filter.predicate, Arc::new(input))?))
-}
-
-/// An aggregate of all rows with a LIMIT, which no condition passes.
-pub(super) fn as_single(plan: LogicalPlan) -> Result<LogicalPlan> {
-    match aggregates_all(&plan) {
-        true => LogicalPlanBuilder::from(plan).limit(0, Some(1))?.build(),
-        false => Ok(plan),
-    }
-}
-
-fn aggregates_all(plan: &LogicalPlan) -> bool {
-    match plan {
-        LogicalPlan::Aggregate(aggregate) => aggregate.group_expr.is_empty(),
-        LogicalPlan::Projection(Projection { input, .. })
-        | LogicalPlan::SubqueryAlias(SubqueryAlias { input, .. }) => aggregates_all(input),
-        _ => false,
     }
 }

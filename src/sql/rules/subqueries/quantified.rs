@@ -39,6 +39,13 @@ impl Quantified<'_> {
                 && !null_right
                 && !is_correlated(&plan);
             if (is_in || is_not_in) && correlated::check(&plan, false).is_ok() {
+                // The engine looks for the first column by its name within, and would find it twice.
+                let names = plan.head_output_expr()?;
+                let bare = |column: &Column| column.relation.is_none();
+                let plan = match names.is_some_and(|it| it.column_refs().into_iter().any(bare)) {
+                    true => self.under_a_name(plan)?,
+                    false => plan,
+                };
                 return Ok(Expr::InSubquery(InSubquery {
                     expr: Box::new(self.left),
                     subquery: subquery(plan),

@@ -4,7 +4,7 @@
 //! columns: it groups by them, numbers rows within them, and joins its sides by them. The rows outside are joined with
 //! the result by these columns, null with null.
 
-use super::correlated::is_correlated;
+use super::correlated::{self, is_correlated};
 use super::rows::limit_of;
 use super::{next, refused};
 use crate::sql::rules::null_joins::same;
@@ -25,7 +25,21 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 /// Aggregates whose value does not depend on the order of rows, and over no row is null or their default.
-const KNOWN: [&str; 8] = ["avg", "bool_and", "bool_or", "count", "max", "min", "string_agg", "sum"];
+const KNOWN: [&str; 11] = [
+    "avg",
+    "bit_and",
+    "bit_or",
+    "bit_xor",
+    "bool_and",
+    "bool_or",
+    "count",
+    "max",
+    "min",
+    "string_agg",
+    "sum",
+];
+/// Those whose value depends on it, unless they name one.
+const ORDERED: [&str; 3] = ["array_agg", "first_value", "last_value"];
 
 /// A subquery, computed: at most one row for each combination of values from outside.
 pub(super) struct ComputedSubquery {
@@ -65,6 +79,55 @@ impl ComputedSubquery {
         let on = self.outside.equal(outer)?;
         LogicalPlanBuilder::from(input).join_on(self.rows, JoinType::Left, on)?.build()
     }
+}
+
+/// Whether the plan is a LATERAL one, that names columns of the side beside it.
+pub(super) fn is_lateral(plan: &LogicalPlan) -> bool {
+    match plan {
+        LogicalPlan::SubqueryAlias(alias) => is_lateral(&alias.input),
+        plan => matches!(plan, LogicalPlan::Subquery(_)),
+    }
+}
+
+/// A join whose right side is LATERAL as one of plain sides. The engine's own way knows no LIMIT, and leaves columns of
+/// the left side in the right one until it is optimised, where a subquery around both would take them for its own.
+pub(super) fn lateral(join: Join, made: &Cell<usize>) -> Result<LogicalPlan> {
+    let (asked, alias) = match join.right.as_ref() {
+        LogicalPlan::SubqueryAlias(SubqueryAlias { input, alias, .. }) => {
+            (Arc::clone(input), Some(alias.clone()))
+        }
+        _ => (Arc::clone(&join.right), None),
+    };
+    let LogicalPlan::Subquery(asked) = asked.as_ref() else { return Ok(LogicalPlan::Join(join)) };
+    let Some((outside, rows)) = beside(&asked.subquery, &join.left, made)? else {
+        correlated::check(&asked.subquery, true)?;
+        return Ok(LogicalPlan::Join(join));
+    };
+    let columns = join.schema.columns();
+    let own = asked.subquery.schema().columns().into_iter().map(|column| {
+        let of = alias.clone().or_else(|| column.relation.clone());
+        let name = column.name.clone();
+        Expr::Column(column).alias_qualified(of, name)
+    });
+    let rows = project(rows, own.chain(outside.columns()).collect())?;
+    let left = outside.from.iter().cloned().map(Expr::Column);
+    let on = join.filter.into_iter().chain(outside.equal(left)?);
+    let plan = LogicalPlanBuilder::from(Arc::unwrap_or_clone(join.left));
+    let plan = plan.join_on(rows, join.join_type, on)?;
+    plan.project(columns.into_iter().map(Expr::Column).collect::<Vec<_>>())?.build()
+}
+
+/// The values that `plan` takes from the rows of `left`, and its rows for each of them; none where that is not possible.
+fn beside(
+    plan: &LogicalPlan,
+    left: &LogicalPlan,
+    made: &Cell<usize>,
+) -> Result<Option<(Outside, LogicalPlan)>> {
+    if is_volatile(plan)? {
+        return Ok(None);
+    }
+    let Ok(outside) = Outside::new(plan, left, made) else { return Ok(None) };
+    Ok(outside.within(plan.clone()).ok().map(|rows| (outside, rows)))
 }
 
 /// The values that a subquery takes from outside.
@@ -293,7 +356,9 @@ impl Outside {
             let Expr::AggregateFunction(call) = expression.clone().unalias() else {
                 return Err(unsupported());
             };
-            if !KNOWN.contains(&call.func.name()) {
+            let name = call.func.name();
+            let ordered = !call.params.order_by.is_empty() && ORDERED.contains(&name);
+            if !KNOWN.contains(&name) && !ordered {
                 return Err(unsupported());
             }
             let kind = Expr::Column(column.clone()).get_type(&schema)?;
@@ -412,6 +477,9 @@ fn again(plan: &LogicalPlan, columns: &[Column]) -> Result<LogicalPlan> {
                 && !group_expr.iter().any(|group| matches!(group, Expr::GroupingSet(_))) =>
         {
             named(input, places.iter().filter_map(|at| group_expr.get(*at)).cloned().collect())
+        }
+        LogicalPlan::Distinct(Distinct::On(DistinctOn { select_expr, input, .. })) => {
+            named(input, places.iter().filter_map(|at| select_expr.get(*at)).cloned().collect())
         }
         LogicalPlan::SubqueryAlias(SubqueryAlias { input, .. }) => {
             let below = input.schema().columns();
