@@ -28,8 +28,9 @@ use std::ops::Range;
 use std::path::Path;
 use std::time::Instant;
 use store::{
-    GridPage, GridRow, IdPage, PageCodec, PageCutter, PageDecoder, PageEncoder, Place, Print,
-    StringColumn, StringPage, id_pieces, ids_of_piece, sketch_at, sketch_page, sketches_of_page,
+    DocumentPlace, DocumentPrint, GridPage, GridRow, IdPage, PageCodec, PageCutter, PageDecoder,
+    PageEncoder, StringColumn, StringPage, id_pieces, ids_of_piece, sketch_at, sketch_page,
+    sketches_of_page,
 };
 
 const NEEDLE: &str = "kernel";
@@ -300,31 +301,33 @@ fn grids(passes: usize) -> Result<(), Box<dyn Error>> {
     let mut stream = Stream(5);
     let mut hash = || [(); 16].map(|()| stream.next() as u8);
     let page = |first: usize, hash: &mut dyn FnMut() -> [u8; 16]| {
-        let row = |number: usize| Place {
+        let row = |number: usize| DocumentPlace {
             source: SourceId(3),
             file: FileId(number as u32 / 1000),
             number: number as u64 % 1000,
             text_of: number.is_multiple_of(50).then_some(DocId(number as u64 / 2)),
             content: hash(),
         };
-        Place::page(&(first..first + Place::DOCUMENTS).map(row).collect::<Vec<_>>())
+        DocumentPlace::page(&(first..first + DocumentPlace::DOCUMENTS).map(row).collect::<Vec<_>>())
     };
     let pages: Result<Vec<_>, _> =
-        (0..2000).map(|at| page(at * Place::DOCUMENTS, &mut hash)).collect();
-    in_place("place", &pages?, Place::DOCUMENTS, passes, |page, slot| {
-        Place::at(page, slot).expect("a place").number as usize
+        (0..2000).map(|at| page(at * DocumentPlace::DOCUMENTS, &mut hash)).collect();
+    in_place("place", &pages?, DocumentPlace::DOCUMENTS, passes, |page, slot| {
+        DocumentPlace::at(page, slot).expect("a place").number as usize
     });
-    let mut print = |number: usize| Print {
+    let mut print = |number: usize| DocumentPrint {
         raw: hash(),
-        normalised: Some(hash()),
+        normalised: hash(),
         words: number as u32 % 700,
         shingles: number as u32 % 690,
     };
     let pages: Result<Vec<_>, _> = (0..1000)
-        .map(|_| Print::page(&(0..Print::DOCUMENTS).map(&mut print).collect::<Vec<_>>()))
+        .map(|_| {
+            DocumentPrint::page(&(0..DocumentPrint::DOCUMENTS).map(&mut print).collect::<Vec<_>>())
+        })
         .collect();
-    in_place("print", &pages?, Print::DOCUMENTS, passes, |page, slot| {
-        Print::at(page, slot).expect("a print").words as usize
+    in_place("print", &pages?, DocumentPrint::DOCUMENTS, passes, |page, slot| {
+        DocumentPrint::at(page, slot).expect("a print").words as usize
     });
     let sketches: Vec<Vec<u8>> = (0..64).map(|_| (0..16).flat_map(|_| hash()).collect()).collect();
     let sketches: Vec<_> = sketches.iter().map(|sketch| Some(sketch.as_slice())).collect();

@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 
 # `language` is a column of every corpus.
-FIELDS = {"site": "keyword", "toks": "int", "score": "float", "at": "timestamp"}
+FIELDS = {"site": "keyword", "toks": "int", "score": "float", "seen": "timestamp"}
 
 ONE_SITE = "site = 'site7'"
 # Where the two spell something differently, {matches} is a search by a regular expression, and {csv} and {few} are
@@ -76,7 +76,7 @@ QUERIES = {
     "sum, avg, min, max": "SELECT sum(toks), avg(score), min(toks), max(score) FROM documents",
     "histogram of score": "SELECT CAST(floor(score * 20) AS INT) AS bin, count(*) FROM documents GROUP BY 1",
     "corr of two numbers": "SELECT corr(toks, score) FROM documents",
-    "count by month": "SELECT date_part('month', at) AS month, count(*) FROM documents GROUP BY 1",
+    "count by month": "SELECT date_part('month', seen) AS month, count(*) FROM documents GROUP BY 1",
 }
 
 
@@ -90,10 +90,10 @@ def lines(documents):
         toks = int(random.lognormvariate(6, 1))
         text = f"{number} {random.choice(words)} {random.choice(words)}"
         score = round(random.random(), 4)
-        at = f"20{number % 20 + 10}-{number * 7 % 12 + 1:02}-{number * 11 % 28 + 1:02}T00:00:00Z"
+        seen = f"20{number % 20 + 10}-{number * 7 % 12 + 1:02}-{number * 11 % 28 + 1:02}T00:00:00Z"
         yield (
             f'{{"id":"k{number}","text":"{text}","site":"site{site}","language":"l{language}",'
-            f'"toks":{toks},"score":{score},"at":"{at}"}}\n'
+            f'"toks":{toks},"score":{score},"seen":"{seen}"}}\n'
         )
 
 
@@ -114,11 +114,11 @@ def make(work, command, documents):
     if not table.exists():
         columns = (
             "{'id': 'VARCHAR', 'text': 'VARCHAR', 'site': 'VARCHAR', 'language': 'VARCHAR', 'toks': 'BIGINT', "
-            "'score': 'DOUBLE', 'at': 'TIMESTAMP'}"
+            "'score': 'DOUBLE', 'seen': 'TIMESTAMP'}"
         )
         peer = duckdb.connect(str(table))
         peer.execute(
-            "CREATE TABLE documents AS SELECT id AS key, text, site, language, toks, score, at "
+            "CREATE TABLE documents AS SELECT id AS key, text, site, language, toks, score, seen "
             f"FROM read_json('{given}', format = 'newline_delimited', columns = {columns})"
         )
         # What its users do for look-ups.
@@ -135,7 +135,7 @@ def ours(path):
     import corpusdb
 
     db = corpusdb.open(path)
-    return lambda query: [tuple(row) for row in db.sql(query).fetchall()]
+    return lambda query: [tuple(row) for row in db.sql(query, files=True).fetchall()]
 
 
 def theirs(path):

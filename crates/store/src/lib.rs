@@ -36,7 +36,7 @@ pub use backup::{BackupReport, DropBackupReport, VerifyBackupsReport};
 pub use batch::CommitBatch;
 pub use bytes::grid_page::GridPage;
 pub use bytes::grid_rows::{
-    GridRow, IdPage, Place, Print, id_pieces, ids_of_piece, sketch_at, sketch_page,
+    DocumentPlace, DocumentPrint, GridRow, IdPage, id_pieces, ids_of_piece, sketch_at, sketch_page,
     sketches_of_page,
 };
 pub use bytes::key::{BlockKind, TextKind};
@@ -65,7 +65,7 @@ pub use documents::erase::Erasure;
 pub use documents::fields::{
     check_column_name, check_keep_order, declaration, declare_field, declare_fields,
 };
-pub use documents::headers::{DocumentPlace, DocumentPrint, DocumentRecord, NewDocument, key_at};
+pub use documents::headers::{DocumentRecord, NewDocument, key_at};
 pub use documents::indexed_values::{IndexedValues, indexed};
 pub use documents::metadata::with_fields;
 pub use documents::numbers::NumberBlockHandle;

@@ -72,7 +72,7 @@ fn stub(view: &View, header: &DocumentRecord) -> DocumentRecord {
     };
     let print = Fingerprinter::new(policy).fingerprint(&compared);
     DocumentRecord {
-        place: DocumentPlace { content: [0; 16], text_of: None, ..header.place.clone() },
+        place: DocumentPlace { content: [0; 16], text_of: None, ..header.place },
         print: DocumentPrint {
             raw: text_hash(""),
             normalised: print.normalised,

@@ -7,28 +7,36 @@ use crate::error::{DecodeError, StoreError};
 use model::{DocId, FileId, SourceId};
 use std::ops::{Range, RangeInclusive};
 
-/// Where a document came from, and whose text it has.
+/// Where a document was read, and whose text it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct DocumentPlace {
     /// The source of the document.
     pub source: SourceId,
     /// The file it was read from.
     pub file: FileId,
     /// Records before it in that file.
     pub number: u64,
-    /// The earlier document that stores the same text and sketch, when this one does not.
-    pub text_of: Option<DocId>,
     /// blake3-128 of text and metadata together.
     pub content: [u8; 16],
+    /// The earlier document that stores the same text and sketch, when this one does not.
+    pub text_of: Option<DocId>,
 }
 
-/// What a text is recognised by.
+impl DocumentPlace {
+    /// The document whose rows hold this one's text and sketch.
+    #[must_use]
+    pub fn text_owner(&self, own: DocId) -> DocId {
+        self.text_of.unwrap_or(own)
+    }
+}
+
+/// The hashes and sizes of a text, by which dedup compares it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Print {
+pub struct DocumentPrint {
     /// blake3-128 of the text.
     pub raw: [u8; 16],
-    /// blake3-128 of the normalised text; none in a corpus that does not compare these.
-    pub normalised: Option<[u8; 16]>,
+    /// blake3-128 of the normalised text; zeros where it is not stored.
+    pub normalised: [u8; 16],
     /// Tokens after normalisation.
     pub words: u32,
     /// Distinct shingles.
@@ -74,7 +82,7 @@ fn refuse_more(rows: usize, than: usize) -> Result<(), StoreError> {
     }
 }
 
-impl GridRow for Place {
+impl GridRow for DocumentPlace {
     const DOCUMENTS: usize = 256;
 
     fn page(rows: &[Self]) -> Result<Vec<u8>, StoreError> {
@@ -103,7 +111,7 @@ impl GridRow for Place {
     }
 }
 
-impl GridRow for Print {
+impl GridRow for DocumentPrint {
     const DOCUMENTS: usize = 512;
 
     /// The column of normalised texts is left out where no row has one.
@@ -114,12 +122,9 @@ impl GridRow for Print {
             GridColumn::numbers(rows.iter().map(|row| Some(row.shingles.into()))),
             GridColumn::Fixed(16, rows.iter().flat_map(|row| row.raw).collect()),
         ];
-        let normalised: Vec<[u8; 16]> = rows.iter().filter_map(|row| row.normalised).collect();
-        if normalised.len() == rows.len() {
-            columns.push(GridColumn::Fixed(16, normalised.concat()));
-        } else if !normalised.is_empty() {
-            let why = format!("{} of {} documents are normalised", normalised.len(), rows.len());
-            return Err(failed(why));
+        if rows.iter().any(|row| row.normalised != [0; 16]) {
+            columns
+                .push(GridColumn::Fixed(16, rows.iter().flat_map(|row| row.normalised).collect()));
         }
         encode(rows.len(), columns)
     }
@@ -129,7 +134,7 @@ impl GridRow for Print {
             words: page.number(0, slot)?,
             shingles: page.number(1, slot)?,
             raw: page.array(2, slot)?,
-            normalised: if page.columns() > 3 { Some(page.array(3, slot)?) } else { None },
+            normalised: if page.columns() > 3 { page.array(3, slot)? } else { [0; 16] },
         })
     }
 }

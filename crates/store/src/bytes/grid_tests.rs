@@ -5,14 +5,14 @@ use crate::bytes::number_block::NumberBlock;
 use crate::bytes::page::put_check;
 use proptest::prelude::*;
 
-fn place(number: u64, text_of: Option<u64>) -> Place {
+fn place(number: u64, text_of: Option<u64>) -> DocumentPlace {
     let (source, file) = (SourceId(7), FileId(number as u32 / 3));
-    Place { source, file, number, text_of: text_of.map(DocId), content: [number as u8; 16] }
+    DocumentPlace { source, file, number, text_of: text_of.map(DocId), content: [number as u8; 16] }
 }
 
-fn print(number: u8) -> Print {
-    let normalised = Some([number + 1; 16]);
-    Print { raw: [number; 16], normalised, words: number.into(), shingles: 9 }
+fn print(number: u8) -> DocumentPrint {
+    let normalised = [number + 1; 16];
+    DocumentPrint { raw: [number; 16], normalised, words: number.into(), shingles: 9 }
 }
 
 fn numbers<const N: usize>(values: [i64; N]) -> Vec<u8> {
@@ -42,11 +42,11 @@ fn golden_bytes_of_places() {
         (16, contents),
     ];
     let rows = [place(4, None), place(5, Some(0))];
-    let bytes = Place::page(&rows).unwrap();
+    let bytes = DocumentPlace::page(&rows).unwrap();
     assert_eq!(bytes, page(2, &columns));
     // The check, which the line above has from the same code.
     assert_eq!(bytes[4..8], [225, 47, 33, 14]);
-    assert_eq!(Place::all(&bytes).unwrap(), rows);
+    assert_eq!(DocumentPlace::all(&bytes).unwrap(), rows);
 }
 
 #[test]
@@ -54,12 +54,14 @@ fn golden_bytes_of_prints() {
     let rows = [print(1), print(2)];
     let counts = [(0, numbers([1, 2])), (0, numbers([9, 9]))];
     let hashes = [(16, [[1; 16], [2; 16]].concat()), (16, [[2; 16], [3; 16]].concat())];
-    assert_eq!(Print::page(&rows).unwrap(), page(2, &[counts.clone(), hashes.clone()].concat()));
-    let rows = rows.map(|row| Print { normalised: None, ..row });
-    let bytes = Print::page(&rows).unwrap();
+    assert_eq!(
+        DocumentPrint::page(&rows).unwrap(),
+        page(2, &[counts.clone(), hashes.clone()].concat())
+    );
+    let rows = rows.map(|row| DocumentPrint { normalised: [0; 16], ..row });
+    let bytes = DocumentPrint::page(&rows).unwrap();
     assert_eq!(bytes, page(2, &[&counts[..], &hashes[..1]].concat()));
-    assert_eq!(Print::all(&bytes).unwrap(), rows);
-    assert!(Print::page(&[print(1), rows[0]]).is_err());
+    assert_eq!(DocumentPrint::all(&bytes).unwrap(), rows);
 }
 
 #[test]
@@ -121,21 +123,23 @@ fn ids_of(pieces: &[Vec<u8>], wide: bool, slot: u16) -> Result<Option<Vec<u8>>, 
 
 #[test]
 fn a_page_has_no_more_documents_than_the_grid() {
-    assert!(Place::page(&[place(1, None); 256]).is_ok());
-    assert!(Place::page(&[place(1, None); 257]).is_err() && Place::page(&[]).is_err());
-    assert!(Print::page(&[print(1); 513]).is_err());
+    assert!(DocumentPlace::page(&[place(1, None); 256]).is_ok());
+    assert!(
+        DocumentPlace::page(&[place(1, None); 257]).is_err() && DocumentPlace::page(&[]).is_err()
+    );
+    assert!(DocumentPrint::page(&[print(1); 513]).is_err());
     assert!(sketch_page(1024, &[None; 17]).is_err());
     assert!(id_pieces(false, &[None; 17]).is_err());
 }
 
 #[test]
 fn a_bit_flipped_or_a_byte_gone_is_an_error() {
-    let bytes = Place::page(&[place(4, None), place(500, Some(1))]).unwrap();
+    let bytes = DocumentPlace::page(&[place(4, None), place(500, Some(1))]).unwrap();
     for at in 0..bytes.len() {
-        assert!(Place::all(&bytes[..at]).is_err(), "{at}");
+        assert!(DocumentPlace::all(&bytes[..at]).is_err(), "{at}");
         let mut other = bytes.clone();
         other[at] ^= 4;
-        assert!(Place::all(&other).is_err(), "{at}");
+        assert!(DocumentPlace::all(&other).is_err(), "{at}");
     }
 }
 
@@ -155,9 +159,9 @@ fn appended<R: GridRow + Clone>(rows: &[R], commits: &[usize]) -> Vec<Vec<u8>> {
     pages
 }
 
-fn places() -> impl Strategy<Value = Vec<Place>> {
+fn places() -> impl Strategy<Value = Vec<DocumentPlace>> {
     let row = (any::<(u32, u32, u64, Option<u64>, [u8; 16])>(), any::<bool>());
-    let row = row.prop_map(|((source, file, number, owner, content), small)| Place {
+    let row = row.prop_map(|((source, file, number, owner, content), small)| DocumentPlace {
         source: SourceId(if small { 1 } else { source }),
         file: FileId(if small { file % 9 } else { file }),
         number: if small { number % 300 } else { number },
@@ -167,17 +171,17 @@ fn places() -> impl Strategy<Value = Vec<Place>> {
     proptest::collection::vec(row, 1..700)
 }
 
-fn prints() -> impl Strategy<Value = Vec<Print>> {
+fn prints() -> impl Strategy<Value = Vec<DocumentPrint>> {
     let row = any::<([u8; 16], [u8; 16], u32, u32)>();
-    let row = row.prop_map(|(raw, normalised, words, shingles)| Print {
+    let row = row.prop_map(|(raw, normalised, words, shingles)| DocumentPrint {
         raw,
-        normalised: Some(normalised),
+        normalised,
         words,
         shingles,
     });
     (proptest::collection::vec(row, 1..1200), any::<bool>()).prop_map(|(mut rows, normalises)| {
         for row in rows.iter_mut().filter(|_| !normalises) {
-            row.normalised = None;
+            row.normalised = [0; 16];
         }
         rows
     })
@@ -191,24 +195,24 @@ proptest! {
         prints in prints(),
         commits in proptest::collection::vec(1..300_usize, 1..6),
     ) {
-        let whole: Vec<_> = places.chunks(256).map(|rows| Place::page(rows).unwrap()).collect();
+        let whole: Vec<_> = places.chunks(256).map(|rows| DocumentPlace::page(rows).unwrap()).collect();
         prop_assert_eq!(appended(&places, &commits), whole);
-        let whole: Vec<_> = prints.chunks(512).map(|rows| Print::page(rows).unwrap()).collect();
+        let whole: Vec<_> = prints.chunks(512).map(|rows| DocumentPrint::page(rows).unwrap()).collect();
         prop_assert_eq!(appended(&prints, &commits), whole);
     }
 
     #[test]
     fn one_value_in_place_is_that_of_the_whole(places in places(), prints in prints()) {
         let rows = &places[..places.len().min(256)];
-        let bytes = Place::page(rows).unwrap();
-        prop_assert_eq!(Place::all(&bytes).unwrap(), rows);
+        let bytes = DocumentPlace::page(rows).unwrap();
+        prop_assert_eq!(DocumentPlace::all(&bytes).unwrap(), rows);
         let page = GridPage::read(&bytes).unwrap();
         for (slot, row) in rows.iter().enumerate() {
-            prop_assert_eq!(Place::at(&page, slot as u16), Ok(*row));
+            prop_assert_eq!(DocumentPlace::at(&page, slot as u16), Ok(*row));
         }
-        prop_assert!(Place::at(&page, rows.len() as u16).is_err());
+        prop_assert!(DocumentPlace::at(&page, rows.len() as u16).is_err());
         let rows = &prints[..prints.len().min(512)];
-        prop_assert_eq!(Print::all(&Print::page(rows).unwrap()).unwrap(), rows);
+        prop_assert_eq!(DocumentPrint::all(&DocumentPrint::page(rows).unwrap()).unwrap(), rows);
     }
 
     #[test]
@@ -241,22 +245,22 @@ proptest! {
         changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
         slot in prop_oneof![0_u16..300, any::<u16>()],
     ) {
-        let good = Place::page(&places[..places.len().min(256)]).unwrap();
+        let good = DocumentPlace::page(&places[..places.len().min(256)]).unwrap();
         let mut other = good.clone();
         for (at, byte) in changes {
             let at = at.index(other.len());
             other[at] = byte;
         }
-        prop_assert!(other == good || Place::all(&other).is_err());
+        prop_assert!(other == good || DocumentPlace::all(&other).is_err());
         put_check(&mut other, 4);
         if let Some(form) = bytes.first_mut() {
             *form = 1;
         }
         put_check(&mut bytes, 4);
         for bytes in [bytes, other] {
-            let _ = (Place::all(&bytes), Print::all(&bytes));
+            let _ = (DocumentPlace::all(&bytes), DocumentPrint::all(&bytes));
             if let Ok(page) = GridPage::read(&bytes) {
-                let _ = (Place::at(&page, slot), Print::at(&page, slot), sketch_at(&page, 16, slot));
+                let _ = (DocumentPlace::at(&page, slot), DocumentPrint::at(&page, slot), sketch_at(&page, 16, slot));
                 for wide in [true, false] {
                     let range = IdPage::read(&page, wide).map(|ids| ids.range(slot));
                     let range = range.ok().flatten().unwrap_or(0..usize::from(slot));

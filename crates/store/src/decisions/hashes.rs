@@ -1,11 +1,11 @@
 //! The families `keys` and `exact`: documents by the hash of their identity, and by that of their text.
 
 use crate::batch::CommitBatch;
+use crate::bytes::grid_rows::DocumentPrint;
 use crate::bytes::key::{
     ExactKey, IdentityKey, StoreKey, TextKind, decode_document, encode_document,
 };
 use crate::database::family::{StoreFamily, corrupt_row, family_handle, store_family};
-use crate::documents::headers::DocumentPrint;
 use crate::error::StoreError;
 use crate::view::View;
 use model::{ComparedPart, DedupMode, DocId, Policy};

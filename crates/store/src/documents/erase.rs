@@ -1,10 +1,11 @@
 //! Erases documents: their rows go, and the texts and sketches that they lent to others move on.
 
 use crate::batch::CommitBatch;
+use crate::bytes::grid_rows::DocumentPlace;
 use crate::bytes::key::{DocumentKey, TokensKey};
 use crate::bytes::text::TextEncoder;
 use crate::database::family::StoreFamily;
-use crate::documents::headers::{DocumentPlace, DocumentRecord, Documents};
+use crate::documents::headers::{DocumentRecord, Documents};
 use crate::documents::indexed_values::{IndexedValues, indexed};
 use crate::documents::loss::{Loss, TEXT};
 use crate::documents::metadata::Metadata;
@@ -90,7 +91,7 @@ impl CommitBatch<'_> {
             self.put::<Sketches>(&to, &sketch)?;
             bytes += sketch.len();
         }
-        let place = DocumentPlace { text_of: None, ..header.place.clone() };
+        let place = DocumentPlace { text_of: None, ..header.place };
         let header = DocumentRecord { place, ..header.clone() };
         self.put::<Documents>(&to, &header.encode())?;
         Ok(bytes as u64)
@@ -106,7 +107,7 @@ impl CommitBatch<'_> {
         header: &DocumentRecord,
         owner: DocId,
     ) -> Result<(), StoreError> {
-        let place = DocumentPlace { text_of: Some(owner), ..header.place.clone() };
+        let place = DocumentPlace { text_of: Some(owner), ..header.place };
         let header = DocumentRecord { place, ..header.clone() };
         self.put::<Documents>(&DocumentKey { document }, &header.encode())
     }

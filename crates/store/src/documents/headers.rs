@@ -4,6 +4,7 @@
 
 use crate::batch::CommitBatch;
 use crate::bytes::cursor::{ByteCursor, put_varint};
+use crate::bytes::grid_rows::{DocumentPlace, DocumentPrint};
 use crate::bytes::key::{self, DocumentKey, IdentityKey, StoreKey};
 use crate::database::family::{StoreFamily, store_family};
 use crate::documents::indexed_values::IndexedValues;
@@ -18,42 +19,6 @@ use std::ops::Range;
 const FORMAT: u8 = 1;
 const HAS_OWNER: u8 = 1;
 const HAS_KEY: u8 = 2;
-
-/// Where a document was read, and whose text it has.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DocumentPlace {
-    /// The source of the document.
-    pub source: SourceId,
-    /// The file it was read from.
-    pub file: FileId,
-    /// Records before it in that file.
-    pub number: u64,
-    /// blake3-128 of text and metadata together.
-    pub content: [u8; 16],
-    /// The earlier document that stores the same text and sketch, when this one does not.
-    pub text_of: Option<DocId>,
-}
-
-impl DocumentPlace {
-    /// The document whose rows hold this one's text and sketch.
-    #[must_use]
-    pub fn text_owner(&self, own: DocId) -> DocId {
-        self.text_of.unwrap_or(own)
-    }
-}
-
-/// The hashes and sizes of a text, by which dedup compares it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DocumentPrint {
-    /// blake3-128 of the text.
-    pub raw: [u8; 16],
-    /// blake3-128 of the normalised text.
-    pub normalised: [u8; 16],
-    /// Tokens after normalisation.
-    pub words: u32,
-    /// Distinct shingles.
-    pub shingles: u32,
-}
 
 /// What every stored document has beside its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
