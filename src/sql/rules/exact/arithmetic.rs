@@ -136,9 +136,9 @@ pub(super) fn negated(inner: Box<Expr>, schema: &DFSchema) -> Result<Transformed
 
 /// Plans `-x`: of a number without a sign, such as an id, as of one with a sign.
 #[derive(Debug)]
-pub(super) struct Signs;
+pub(super) struct NegationPlanner;
 
-impl ExprPlanner for Signs {
+impl ExprPlanner for NegationPlanner {
     fn plan_binary_op(
         &self,
         expr: RawBinaryExpr,

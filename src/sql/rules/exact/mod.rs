@@ -43,7 +43,7 @@ pub(in crate::sql) fn register(registry: &mut dyn FunctionRegistry) -> Result<()
     moments::register(registry)?;
     neighbours::register(registry)?;
     totals::register(registry)?;
-    registry.register_expr_planner(Arc::new(arithmetic::Signs))?;
+    registry.register_expr_planner(Arc::new(arithmetic::NegationPlanner))?;
     registry.register_function_rewrite(Arc::new(ExactAnswers))
 }
 
