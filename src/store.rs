@@ -19,9 +19,9 @@
 //! # writer.ingest(pages, &options, &Context::new())?;
 //! let corpus = writer.corpus();
 //! let view = corpus.view();
-//! for row in view.headers(0..view.documents())? {
-//!     let (document, header) = row?;
-//!     assert_eq!(header.bytes, view.text(document)?.len() as u64);
+//! for row in view.keys(0..view.documents())? {
+//!     let (document, key) = row?;
+//!     assert_eq!(key, Some(document.to_string()));
 //! }
 //! assert!(corpus.check(CheckDepth::Quick, &Context::new())?.is_empty());
 //! # Ok(())

@@ -5080,12 +5080,6 @@ class PurgeReport(Report):
     moved_texts: int
     """Texts that other documents share, moved to these."""
 
-    dictionaries: int
-    """Dictionaries that had pieces of their texts, and texts that were compressed again for it."""
-
-    texts_rewritten: int
-    """Texts that were compressed again with a new dictionary."""
-
     snapshots: int
     """Snapshots that had shown some of them as kept."""
 

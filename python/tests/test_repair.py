@@ -39,10 +39,10 @@ def test_what_follows_from_other_rows_is_made_again(tmp_path: Path) -> None:
 def test_what_is_whole_is_copied_and_the_rest_is_listed(tmp_path: Path) -> None:
     place = tmp_path / "corpus"
     corpus_of_pages(place)
-    for table in tables(place, "texts"):
+    for table in tables(place, "text_pages"):
         table.write_bytes(b"nothing that is a table")
     beyond = corpusdb.repair(place, progress=False)
-    assert not beyond and beyond.lost[0].family == "texts" and beyond.lost[0].documents == 30
+    assert not beyond and beyond.lost[0].family == "text_pages" and beyond.lost[0].documents == 30
     saved = corpusdb.salvage(place, tmp_path / "rescued", progress=False)
     assert not saved and saved.copied == 0 and saved.lost_documents == "0 to 29"
     assert saved.listed[3].key == "3"

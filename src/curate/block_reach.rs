@@ -7,7 +7,7 @@ use model::{BLOCK_SIZE, DocId, Error, Standing};
 use rayon::prelude::*;
 use roaring::RoaringTreemap;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use store::{BlockKind, DocumentRecord, View, system_fields};
+use store::{BlockKind, View, block_hashes, system_fields};
 use text::dedup::{Fingerprinter, block_keys};
 
 /// Removed documents searched for together: some 50 bytes each, for each way they are met in.
@@ -74,12 +74,9 @@ impl ReachSearch {
         let mut wanted = BlockKeyIndex::default();
         let (mut until, mut keys) = (None, Vec::new());
         for document in chunk.iter().copied().chain(rest).take(group.max(chunk.len())) {
-            let header = view.expect_header(document)?;
-            wanted.add(view, document, &header, reach)?;
+            wanted.add(view, document, reach)?;
             if key == Some(true) {
-                let found = view.block_hashes(&header)?.into_iter();
-                let own = found.filter(|(what, _)| *what == BlockKind::Identity);
-                keys.extend(own.filter_map(|(_, hash)| Some((document, hash?))));
+                keys.extend(view.block_identity(document)?.map(|hash| (document, hash)));
             }
             until = Some(document);
         }
@@ -132,13 +129,12 @@ impl BlockKeyIndex {
         &mut self,
         view: &View,
         document: DocId,
-        header: &DocumentRecord,
         reach: BlockReach,
     ) -> Result<(), Error> {
-        let of = BlockKeys::of_removed(view, document, header, reach)?;
+        // Whoever has the key is the document itself, or gave way.
+        let of = BlockKeys::of_removed(view, document, (reach, false))?;
         for (what, hash) in of.keys() {
             match what {
-                // Whoever has the key is the document itself, or gave way.
                 BlockKind::Identity => {}
                 BlockKind::Normalised if reach < BlockReach::Normalised => {}
                 BlockKind::Text | BlockKind::Normalised => {
@@ -148,7 +144,7 @@ impl BlockKeyIndex {
             }
         }
         if self.lengths.len() <= LENGTHS {
-            self.lengths.insert(header.bytes);
+            self.lengths.insert(view.text_bytes(document)?);
         }
         Ok(())
     }
@@ -194,8 +190,8 @@ impl BlockKeyIndex {
         let mut found = Vec::new();
         let mut blocklist = None;
         for document in piece {
-            let header = view.expect_header(*document)?;
-            let hashes = view.block_hashes(&header)?.into_iter();
+            let print = view.print(*document)?;
+            let hashes = block_hashes(print.raw, None, (print.words, print.normalised)).into_iter();
             let equal = hashes.filter_map(|(what, hash)| self.texts.get(&(what, hash?)));
             let mut removed = equal.min().copied();
             if removed.is_none() && reach == BlockReach::Similar {
@@ -260,14 +256,11 @@ impl UnblockSearch {
             chunk.iter().copied().chain(rest).take(group.max(chunk.len())).collect();
         let reach = Blocklist::new(view)?.reach();
         for document in &group {
-            let header = view.expect_header(*document)?;
-            let of = BlockKeys::of_removed(view, *document, &header, reach)?;
+            let of = BlockKeys::of_removed(view, *document, (reach, true))?;
             freed.extend(of.keys().map(|(what, hash)| ((what, hash), *document)));
         }
-        let of = |document| {
-            let header = view.expect_header(document)?;
-            BlockKeys::of(view, document, &header, with_sketch)
-        };
+        let with_key = freed.keys().any(|(what, _)| *what == BlockKind::Identity);
+        let of = |document| BlockKeys::of(view, document, (with_key, with_sketch));
         // A document of the group that comes back first may be blocked by one that comes back later.
         let blocked = view.documents_standing(Standing::Blocked)?;
         let mut by: BTreeMap<DocId, BTreeSet<DocId>> = BTreeMap::new();

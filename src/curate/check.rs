@@ -9,7 +9,7 @@ use model::{
 use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::Mutex;
-use store::{CheckFault, DocumentRecord, StoreError, TextKind, TokenIdsRef, View};
+use store::{CheckFault, DocumentPlace, DocumentPrint, StoreError, TextKind, TokenIdsRef, View};
 use text::contamination::SeedScratch;
 use text::dedup::{Fingerprinter, Rank, Sketch, band_keys, shared};
 use tokenizer::Tokenizer;
@@ -84,7 +84,7 @@ fn check_piece(base: &DeepCheck<'_>, piece: u64) -> Vec<CheckFault> {
     };
     let most = view.query_memory() as u64 / LONG;
     if let Err(error) = checker.documents(range, most, long) {
-        checker.fault(error.family().unwrap_or("documents"), error.to_string());
+        checker.fault(error.family().unwrap_or("text_pages"), error.to_string());
     }
     checker.faults
 }
@@ -119,6 +119,9 @@ struct DocumentChecker<'a> {
     faults: Vec<CheckFault>,
 }
 
+/// Where a document was read, and the print that is stored of it.
+type PlaceAndPrint<'a> = (&'a DocumentPlace, &'a DocumentPrint);
+
 impl DocumentChecker<'_> {
     /// Checks the documents of `range`, those of more than `most` bytes one at a time: text, shingles and ids of one
     /// take many times its bytes.
@@ -128,11 +131,13 @@ impl DocumentChecker<'_> {
         most: u64,
         long: &Mutex<()>,
     ) -> Result<(), StoreError> {
-        for row in self.view.headers(range)? {
-            let (document, header) = row?;
-            let _alone = (header.bytes > most).then(|| long.lock());
-            if let Err(error) = self.document(document, &header) {
-                let family = family(&error).unwrap_or("documents");
+        let view = self.view;
+        for (place, print) in view.places(range.clone())?.zip(view.prints(range)?) {
+            let ((document, place), (_, print)) = (place?, print?);
+            let is_long = view.text_bytes(document).is_ok_and(|bytes| bytes > most);
+            let _alone = is_long.then(|| long.lock());
+            if let Err(error) = self.document(document, (&place, &print)) {
+                let family = family(&error).unwrap_or("text_pages");
                 self.fault(family, format!("document {document}: {error}"));
             }
         }
@@ -143,26 +148,24 @@ impl DocumentChecker<'_> {
         self.faults.push(CheckFault { place: place.to_owned(), what });
     }
 
-    fn document(&mut self, document: DocId, header: &DocumentRecord) -> Result<(), Error> {
-        let text = self.view.text_of_owner(header.place.text_owner(document))?;
+    fn document(&mut self, document: DocId, of: PlaceAndPrint<'_>) -> Result<(), Error> {
+        let text = self.view.text_of_owner(of.0.text_owner(document))?;
         let standing = self.view.standing(document)?;
-        // A store of format 1 has no fingerprints in modes that do not look for near duplicates.
-        let has_print = self.view.policy().compares_words() || header.print.words != 0;
-        if has_print && self.refingerprinted.is_none_or(|next| document.0 < next) {
+        if self.refingerprinted.is_none_or(|next| document.0 < next) {
             let compared = match self.view.policy().compared {
                 ComparedPart::Text => None,
                 ComparedPart::Turns | ComparedPart::Prompt => {
                     Some(self.view.compared_text(document)?)
                 }
             };
-            self.fingerprint(document, header, compared.as_deref().unwrap_or(&text), standing)?;
+            self.fingerprint(document, of, compared.as_deref().unwrap_or(&text), standing)?;
         }
         if let Some(what) = self.suites.document(self.view, document, &text, &mut self.scratch)? {
             self.fault("contamination", what);
         }
         if standing.is_eligible() && self.refingerprinted.is_none() {
-            self.texts(document, header)?;
-            self.witness(document, header)?;
+            self.texts(document, of)?;
+            self.witness(document, of)?;
         }
         if standing == Standing::Kept {
             self.ids(document, &text)?;
@@ -173,18 +176,17 @@ impl DocumentChecker<'_> {
     }
 
     /// The exact rows of an eligible document lead to an eligible one of the same text.
-    fn texts(&mut self, document: DocId, header: &DocumentRecord) -> Result<(), Error> {
+    fn texts(&mut self, document: DocId, (place, print): PlaceAndPrint<'_>) -> Result<(), Error> {
         let policy = self.view.policy();
         for kind in TextKind::of_policy(policy) {
-            let text = kind.hash_of(&header.print);
-            let is_right =
-                match self.view.exact(*kind, policy.text_key(header.place.source, text))? {
-                    None => false,
-                    Some(best) => {
-                        kind.hash_of(&self.view.print(best)?) == text
-                            && self.view.standing(best)?.is_eligible()
-                    }
-                };
+            let text = kind.hash_of(print);
+            let is_right = match self.view.exact(*kind, policy.text_key(place.source, text))? {
+                None => false,
+                Some(best) => {
+                    kind.hash_of(&self.view.print(best)?) == text
+                        && self.view.standing(best)?.is_eligible()
+                }
+            };
             if !is_right {
                 let what = format!("the text of document {document} leads to no eligible document");
                 self.fault("exact", what);
@@ -196,18 +198,20 @@ impl DocumentChecker<'_> {
     fn fingerprint(
         &mut self,
         document: DocId,
-        header: &DocumentRecord,
+        (place, stored): PlaceAndPrint<'_>,
         text: &str,
         standing: Standing,
     ) -> Result<(), Error> {
         let print = self.craft.fingerprint(text);
-        if print.tokens != header.print.words
-            || print.shingles.len() as u64 != u64::from(header.print.shingles)
-            || print.normalised != header.print.normalised
+        if print.tokens != stored.words
+            || print.shingles.len() as u64 != u64::from(stored.shingles)
+            || print.normalised != stored.normalised
         {
             self.fault(
-                "documents",
-                format!("document {document}: the fingerprint in the header differs from that of its text"),
+                "print_pages",
+                format!(
+                    "document {document}: the stored fingerprint differs from that of its text"
+                ),
             );
         }
         let stored = self.view.sketch_of(document)?;
@@ -216,7 +220,7 @@ impl DocumentChecker<'_> {
             && stored.as_deref() != print.sketch.as_ref().map(Sketch::as_bytes)
         {
             self.fault(
-                "sketches",
+                "sketch_pages",
                 format!("document {document}: the sketch differs from that of its text"),
             );
         }
@@ -236,7 +240,7 @@ impl DocumentChecker<'_> {
             false => mode.is_near() && standing == Standing::Kept,
         };
         if is_indexed && let Some(sketch) = &print.sketch {
-            let bands = band_keys(sketch, self.view.policy(), header.place.source);
+            let bands = band_keys(sketch, self.view.policy(), place.source);
             let keys: Vec<BucketKey> = bucket_keys(&bands).collect();
             for ((band, _), bucket) in
                 keys.iter().zip(self.view.buckets(&keys, 1, |other| other == document)?)
@@ -269,16 +273,18 @@ impl DocumentChecker<'_> {
     }
 
     /// Checks what keeps a document out by the values of this moment; that a document is kept, rows alone say.
-    fn witness(&mut self, document: DocId, header: &DocumentRecord) -> Result<(), Error> {
+    fn witness(&mut self, document: DocId, (place, print): PlaceAndPrint<'_>) -> Result<(), Error> {
         let Some(matched) = self.view.match_of(document)? else { return Ok(()) };
         if !matched.is_duplicate() {
             return Ok(());
         }
         let witness = matched.witness;
-        let other = self.view.expect_header(witness)?;
-        let (rank, better) = (self.rank(document, header)?, self.rank(witness, &other)?);
+        let other = self.view.print(witness)?;
+        let (rank, better) = (self.rank(document, print)?, self.rank(witness, &other)?);
         let policy = self.view.policy();
-        if let Err(why) = check_removal(policy, (rank, header), (better, &other), &matched) {
+        let own = (rank, place.source, *print);
+        let other = (better, self.view.place(witness)?.source, other);
+        if let Err(why) = check_removal(policy, own, other, &matched) {
             self.fault(
                 "matches",
                 format!("document {document}, removed for {witness}: {why}; `corpusdb dedup redo` decides again"),
@@ -287,9 +293,9 @@ impl DocumentChecker<'_> {
         Ok(())
     }
 
-    fn rank(&mut self, document: DocId, header: &DocumentRecord) -> Result<Rank, Error> {
+    fn rank(&mut self, document: DocId, print: &DocumentPrint) -> Result<Rank, Error> {
         let number = self.numbers.read(self.view, self.view.order_field(), document)?;
-        Ok(self.ranker.rank(document, header, number))
+        Ok(self.ranker.rank_stored(self.view, document, &print.raw, number)?)
     }
 
     /// Checks that ids and trained tokens of a kept document are those of its text.

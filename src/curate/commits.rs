@@ -1,7 +1,10 @@
 //! Runs a change in many commits of bounded size, with its progress and the places where it can be stopped.
 
 use model::{Context, DocId, Error};
-use store::{CommitBatch, CommitRecord, DocumentRecord, StoreError, StoreWriter, View};
+use store::{
+    CommitBatch, CommitRecord, DocumentPlace, NumberBlock, StoreError, StoreWriter, View,
+    system_fields,
+};
 
 /// The commits of one change. A request to stop is heard before each commit, so a change whose last commit was made
 /// never counts as stopped.
@@ -77,16 +80,32 @@ pub(super) fn next_texts(
     view: &View,
     (from, rows): (u64, u64),
     bytes: u64,
-) -> Result<(Vec<(DocId, DocumentRecord)>, u64), StoreError> {
-    let (mut work, mut taken) = (Vec::new(), 0);
+) -> Result<(Vec<(DocId, DocumentPlace)>, u64), StoreError> {
+    let (mut work, mut taken, mut lengths) = (Vec::new(), 0, LengthBlock::default());
     let end = from.saturating_add(rows.max(1)).min(view.documents());
-    for row in view.headers(from..end)? {
-        let (document, header) = row?;
+    for row in view.places(from..end)? {
+        let (document, place) = row?;
         if taken >= bytes.max(1) {
             return Ok((work, document.0));
         }
-        taken += header.bytes;
-        work.push((document, header));
+        taken += lengths.of(view, document)?;
+        work.push((document, place));
     }
     Ok((work, end))
+}
+
+/// Lengths of texts of one block: who asks in the order of documents reads each block once.
+#[derive(Default)]
+pub(super) struct LengthBlock(Option<(u64, NumberBlock)>);
+
+impl LengthBlock {
+    /// The bytes of a document's text.
+    pub(super) fn of(&mut self, view: &View, document: DocId) -> Result<u64, StoreError> {
+        let (number, column) = (document.block(), system_fields::BYTES);
+        let (_, block) = match &mut self.0 {
+            Some(known) if known.0 == number => known,
+            other => other.insert((number, view.column_block(column, number)?)),
+        };
+        block.expect(column, document)
+    }
 }

@@ -12,7 +12,7 @@ use model::{
 use rayon::prelude::*;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
-use store::{CheckFault, CommitRecord, DocumentRecord, StoreError, StoreWriter, SuiteRecord, View};
+use store::{CheckFault, CommitRecord, DocumentPlace, StoreError, StoreWriter, SuiteRecord, View};
 use text::contamination::{
     SeedIndex, SeedScratch, SuiteItem, SuiteNgrams, SuitePart, UnsearchedField, suite_ngrams,
 };
@@ -304,12 +304,12 @@ pub fn search_stored(
 fn search(
     view: &View,
     seeds: &SeedIndex,
-    work: &[(DocId, DocumentRecord)],
+    work: &[(DocId, DocumentPlace)],
 ) -> Result<Vec<(DocId, Sightings)>, StoreError> {
-    let of_piece = |scratch: &mut SeedScratch, piece: &[(DocId, DocumentRecord)]| {
+    let of_piece = |scratch: &mut SeedScratch, piece: &[(DocId, DocumentPlace)]| {
         let mut found = Vec::new();
-        for (document, header) in piece {
-            let text = view.text_of_owner(header.place.text_owner(*document))?;
+        for (document, place) in piece {
+            let text = view.text_of_owner(place.text_owner(*document))?;
             let sighted = seeds.scan(&text, None, scratch);
             found.extend(sighted.into_iter().map(|(_, sightings)| (*document, sightings)));
         }

@@ -13,7 +13,7 @@ use rayon::prelude::*;
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
 use store::{
-    CommitBatch, CommitRecord, DocumentRecord, StoreError, StoreWriter, TokenizerRecord, View,
+    CommitBatch, CommitRecord, DocumentPlace, StoreError, StoreWriter, TokenizerRecord, View,
 };
 use tokenizer::{
     Encoder, EngineTexts, ReencodeFilter, ReencodeScratch, Tokenizer, is_sentencepiece_reference,
@@ -46,7 +46,7 @@ impl BackfillReport {
     fn count(
         &mut self,
         tokenizer: &Tokenizer,
-        work: &[(DocId, DocumentRecord)],
+        work: &[(DocId, DocumentPlace)],
         taken: &[(EncodedBatch, u64)],
     ) {
         self.documents += work.len() as u64;
@@ -93,7 +93,7 @@ impl<'a> StoredDocumentEncoder<'a> {
     pub fn take(
         &mut self,
         document: DocId,
-        header: &DocumentRecord,
+        place: &DocumentPlace,
         out: &mut EncodedBatch,
     ) -> Result<bool, Error> {
         let Self { view, tokenizer, base, encoder, affected } = self;
@@ -102,7 +102,7 @@ impl<'a> StoredDocumentEncoder<'a> {
         {
             return Ok(true);
         }
-        encode_document(view, tokenizer, encoder, document, header, out)?;
+        encode_document(view, tokenizer, encoder, document, place, out)?;
         Ok(false)
     }
 }
@@ -247,9 +247,8 @@ pub fn encode_members(
         let mut batch = commits.batch(writer)?;
         let view = batch.view().clone();
         while let Some(document) = rest.next_if(|_| bytes < most) {
-            let header = view.expect_header(document)?;
-            bytes += header.bytes;
-            work.push((document, header));
+            bytes += view.text_bytes(document)?;
+            work.push((document, view.place(document)?));
         }
         if work.is_empty() {
             break;
@@ -269,12 +268,12 @@ pub fn encode_members(
 fn store_ids(
     batch: &mut CommitBatch<'_>,
     (id, vocab_size): (TokenizerId, u32),
-    work: &[(DocId, DocumentRecord)],
+    work: &[(DocId, DocumentPlace)],
     taken: &[(EncodedBatch, u64)],
 ) -> Result<u64, StoreError> {
     let (encoded, mut tokens) = (taken.iter().flat_map(|(encoded, _)| encoded.iter()), 0);
-    for ((document, header), encoded) in work.iter().zip(encoded) {
-        let source = batch.is_kept(*document).then_some(header.place.source);
+    for ((document, place), encoded) in work.iter().zip(encoded) {
+        let source = batch.is_kept(*document).then_some(place.source);
         tokens += store_encoded(batch, id, vocab_size, *document, source, encoded)?;
     }
     Ok(tokens)
@@ -287,7 +286,7 @@ fn unencoded(
     (id, is_repair): (TokenizerId, bool),
     shown: &RoaringTreemap,
     (from, bytes): (u64, u64),
-) -> Result<(Vec<(DocId, DocumentRecord)>, u64), Error> {
+) -> Result<(Vec<(DocId, DocumentPlace)>, u64), Error> {
     let view = batch.view();
     let (mut work, mut taken, mut next) = (Vec::new(), 0, from);
     while next < view.documents() && taken < bytes {
@@ -298,9 +297,8 @@ fn unencoded(
         let has_ids =
             if is_repair { view.token_bytes(id, document)?.is_some() } else { has_length };
         if (is_wanted || has_length) && !has_ids {
-            let header = view.expect_header(document)?;
-            taken += header.bytes;
-            work.push((document, header));
+            taken += view.text_bytes(document)?;
+            work.push((document, view.place(document)?));
         }
     }
     Ok((work, next))
@@ -311,12 +309,12 @@ fn take_ids(
     view: &View,
     (tokenizer, mask_rule): (&Tokenizer, MaskRule),
     base: Option<&BaseIds>,
-    work: &[(DocId, DocumentRecord)],
+    work: &[(DocId, DocumentPlace)],
 ) -> Result<Vec<(EncodedBatch, u64)>, Error> {
-    let take = |ids: &mut StoredDocumentEncoder<'_>, piece: &[(DocId, DocumentRecord)]| {
+    let take = |ids: &mut StoredDocumentEncoder<'_>, piece: &[(DocId, DocumentPlace)]| {
         let (mut out, mut copied) = (EncodedBatch::of(mask_rule), 0);
-        for (document, header) in piece {
-            copied += u64::from(ids.take(*document, header, &mut out)?);
+        for (document, place) in piece {
+            copied += u64::from(ids.take(*document, place, &mut out)?);
         }
         Ok((out, copied))
     };

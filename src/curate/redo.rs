@@ -320,7 +320,7 @@ fn stored(
     let has_print = policy.compares_words() || !policy.has_fingerprints_of(view.policy());
     let (header, sketch) = match has_print && carried.is_none() {
         true => stored_fingerprint(under, id)?,
-        false => (view.expect_header(id)?, None),
+        false => (view.document(id)?, None),
     };
     let number = numbers.known(id).flatten();
     Ok((id, Newcomer { header, sketch, shingles: None, number }, carried))

@@ -1,21 +1,21 @@
-//! Rewrites headers and sketches of all documents after a redo that changed what is compared.
+//! Rewrites prints and sketches of all documents after a redo that changed what is compared.
 //!
 //! This is the last part of a redo under a policy that compares another part of documents, or has the other version of
 //! a normaliser. From then on removals block by both versions.
 
 use super::commits::CommitLoop;
-use crate::decide::{BlockKeys, BlockReach, Blocklist, with_fingerprint};
+use crate::decide::{BlockKeys, BlockReach, Blocklist, print_of};
 use model::{ComparedPart, Context, DocId, Error, Standing};
 use rayon::prelude::*;
 use std::ops::Range;
-use store::{CommitRecord, DocumentRecord, StoreWriter, View};
+use store::{CommitRecord, DocumentPrint, StoreWriter, View};
 use text::dedup::Fingerprinter;
 
 /// Documents written in one commit.
 const CHUNK: u64 = 1 << 12;
 
-/// A header, and the sketch that is stored beside it.
-pub(super) type StoredFingerprint = (DocId, DocumentRecord, Option<Vec<u8>>);
+/// A print, and the sketch that is stored beside it.
+pub(super) type StoredFingerprint = (DocId, DocumentPrint, Option<Vec<u8>>);
 
 /// Goes on where it stopped; does nothing where all fingerprints are of the policy in force. Until it has ended nothing
 /// else is written to the corpus.
@@ -33,8 +33,8 @@ pub(super) fn refingerprint(writer: &mut StoreWriter, context: &Context<'_>) -> 
         let end = (next + CHUNK).min(documents);
         let mut batch = writer.begin_refingerprinting()?;
         let view = batch.view().clone();
-        for (document, header, sketch) in fingerprints(&view, next..end)? {
-            batch.put_fingerprint(document, &header, sketch.as_deref())?;
+        for (document, print, sketch) in fingerprints(&view, next..end)? {
+            batch.put_fingerprint(document, print, sketch);
         }
         let mut blocklist = Blocklist::new(&view)?;
         if blocklist.reach() > BlockReach::Exact {
@@ -57,17 +57,18 @@ pub(super) fn fingerprints(view: &View, ids: Range<u64>) -> Result<Vec<StoredFin
     let policy = view.policy();
     let of = |craft: &mut Fingerprinter, id: u64| {
         let document = DocId(id);
-        let header = view.expect_header(document)?;
         // Empty in all versions; of what was purged the old sketch may have to stay.
-        if header.bytes == 0 {
+        let stored = view.print(document)?;
+        if stored.is_of_empty_text() {
             return Ok(None);
         }
         let print = craft.fingerprint(&view.compared_text(document)?);
         // Two conversations with the same text may have different turns or prompts.
-        let is_own = header.place.text_of.is_none() || policy.compared != ComparedPart::Text;
+        let is_own =
+            view.place(document)?.text_of.is_none() || policy.compared != ComparedPart::Text;
         let sketch = print.sketch.as_ref().filter(|_| is_own);
         let sketch = sketch.map(|sketch| sketch.as_bytes().to_vec());
-        Ok(Some((document, with_fingerprint(header, &print), sketch)))
+        Ok(Some((document, print_of(stored.raw, &print), sketch)))
     };
     ids.into_par_iter()
         .map_init(|| Fingerprinter::new(policy), of)
@@ -77,8 +78,7 @@ pub(super) fn fingerprints(view: &View, ids: Range<u64>) -> Result<Vec<StoredFin
 
 /// Makes a removed document that blocks by one version of the normaliser block by both.
 fn block(view: &View, blocklist: &mut Blocklist<'_>, document: DocId) -> Result<(), Error> {
-    let header = view.expect_header(document)?;
-    let of = BlockKeys::of_removed(view, document, &header, blocklist.reach())?;
+    let of = BlockKeys::of_removed(view, document, (blocklist.reach(), true))?;
     let extent = blocklist.extent_of(document, &of)?;
     if extent.reach < BlockReach::Normalised {
         return Ok(());

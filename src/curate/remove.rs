@@ -219,12 +219,14 @@ pub fn remove(
         let is_hit = |document: &&DocId| !before.contains(document.0);
         batch.put_removal(chunk.iter().filter(is_hit).copied())?;
         for document in chunk {
-            let header = view.expect_header(*document)?;
             if !before.contains(document.0) {
                 session.exclude(*document, Standing::Removed)?;
             }
-            let keys = BlockKeys::of_removed(&view, *document, &header, reach)?;
-            blocklist.block(*document, &keys, extent)?;
+            if reach > BlockReach::Nothing {
+                let with_key = extent.key != Some(false);
+                let keys = BlockKeys::of_removed(&view, *document, (reach, with_key))?;
+                blocklist.block(*document, &keys, extent)?;
+            }
         }
         for document in met.take(chunk) {
             let standing = view.standing(document)?;
@@ -283,8 +285,7 @@ fn removed_that(
     let blocklist = Blocklist::new(view)?;
     let mut found = RoaringTreemap::new();
     for document in removed.iter().map(DocId) {
-        let header = view.expect_header(document)?;
-        let of = BlockKeys::of_removed(view, document, &header, reach)?;
+        let of = BlockKeys::of_removed(view, document, (reach, true))?;
         if is_one(&blocklist, document, &of)? {
             found.insert(document.0);
         }
@@ -397,8 +398,7 @@ pub(super) fn by_extent(view: &View, removed: &RoaringTreemap) -> Result<BlocksB
     let blocklist = Blocklist::new(view)?;
     let mut parts = BlocksBefore::new();
     for document in removed.iter().map(DocId) {
-        let header = view.expect_header(document)?;
-        let of = BlockKeys::of_removed(view, document, &header, blocklist.reach())?;
+        let of = BlockKeys::of_removed(view, document, (blocklist.reach(), true))?;
         let extent = blocklist.extent_of(document, &of)?;
         parts.entry(extent).or_default().insert(document.0);
     }

@@ -199,19 +199,19 @@ impl SourceRenaming<'_> {
         let has_blocks = self.view.has_blocks(BlockKind::Identity)?;
         context.progress.begin("renaming", Some(documents));
         let (mut moves, mut file) = (Vec::new(), (FileId(0), Vec::new()));
-        for row in self.view.headers(0..documents)? {
-            let (DocId(document), header) = row?;
-            if header.place.source != self.source {
+        for (place, key) in self.view.places(0..documents)?.zip(self.view.keys(0..documents)?) {
+            let ((DocId(document), place), (_, key)) = (place?, key?);
+            if place.source != self.source {
                 continue;
             }
-            if header.key.is_none() && header.place.file != file.0 {
-                let path = self.view.file_bytes(self.source, header.place.file)?;
-                file = (header.place.file, path.unwrap_or_default());
+            if key.is_none() && place.file != file.0 {
+                let path = self.view.file_bytes(self.source, place.file)?;
+                file = (place.file, path.unwrap_or_default());
             }
             let [old, new] = [self.old, self.new]
-                .map(|name| identity_under(name, header.key.as_deref(), &header.place, &file.1));
+                .map(|name| identity_under(name, key.as_deref(), &place, &file.1));
             moves.push((old, new));
-            if has_blocks && header.key.is_some() {
+            if has_blocks && key.is_some() {
                 self.block(batch, old, new)?;
             }
             if moves.len() == CHUNK {

@@ -24,7 +24,7 @@ use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use store::{
-    BucketJoin, CommitBatch, CommitRecord, DocumentRecord, RepairRecord, StoreWriter, SuiteRecord,
+    BucketJoin, CommitBatch, CommitRecord, DocumentPrint, RepairRecord, StoreWriter, SuiteRecord,
     TextKind, TokenizerRecord,
 };
 use text::contamination::suite_ngrams;
@@ -41,14 +41,15 @@ pub fn fill(writer: &mut StoreWriter, context: &Context<'_>) -> Result<(), Error
     let families = writer.view().repairs()?;
     let has = |family: &str| families.contains_key(family);
     forget_redo(writer, &families)?;
-    if has("sketches") {
-        in_chunks(writer, ("making sketches", "sketches"), context, |batch, documents| {
-            for (document, _, sketch) in fingerprints(&batch.view().clone(), documents)? {
-                if let Some(sketch) = sketch {
-                    batch.put_sketch(document, &sketch)?;
-                }
+    if has("sketch_pages") {
+        in_chunks(writer, ("making sketches", "sketch_pages"), context, |batch, documents| {
+            let made = fingerprints(&batch.view().clone(), documents.clone())?;
+            let mut left: RoaringTreemap = documents.collect();
+            for (document, _, sketch) in made {
+                left.remove(document.0);
+                batch.put_sketch(document, sketch);
             }
-            Ok(())
+            left.iter().map(DocId).try_for_each(|document| Ok(batch.keep_sketch(document)?))
         })?;
     }
     if has("columns") || has("postings") {
@@ -197,26 +198,26 @@ fn fill_exact(batch: &mut CommitBatch<'_>, documents: Range<u64>) -> Result<(), 
     let view = batch.view().clone();
     let policy = view.policy();
     let (ranker, mut numbers) = (ViewRanker::new(&view), RankNumbers::default());
-    let mut rank = |document: DocId, header: &DocumentRecord| -> Result<Rank, Error> {
+    let mut rank = |document: DocId, print: &DocumentPrint| -> Result<Rank, Error> {
         let number = numbers.read(&view, view.order_field(), document)?;
-        Ok(ranker.rank(document, header, number))
+        Ok(ranker.rank_stored(&view, document, &print.raw, number)?)
     };
     for kind in TextKind::of_policy(policy) {
         let mut best: BTreeMap<[u8; 16], Rank> = BTreeMap::new();
-        for row in view.headers(documents.clone())? {
-            let (document, header) = row?;
+        for row in view.prints(documents.clone())? {
+            let (document, print) = row?;
             if !view.standing(document)?.is_eligible() {
                 continue;
             }
-            let own = rank(document, &header)?;
-            let text = policy.text_key(header.place.source, kind.hash_of(&header.print));
+            let own = rank(document, &print)?;
+            let text = policy.text_key(view.source_of(document)?, kind.hash_of(&print));
             best.entry(text).and_modify(|best| *best = own.min(*best)).or_insert(own);
         }
         let texts: Vec<[u8; 16]> = best.keys().copied().collect();
         let stored = view.exacts(*kind, &texts)?;
         for ((text, best), stored) in best.into_iter().zip(stored) {
             let leads = match stored {
-                Some(other) => best < rank(other, &view.expect_header(other)?)?,
+                Some(other) => best < rank(other, &view.print(other)?)?,
                 None => true,
             };
             if leads {

@@ -207,8 +207,8 @@ fn fill(
         let (work, behind) = next_texts(&view, (next, rows), most)?;
         let scored: Vec<Vec<ScoreValue>> = work
             .par_iter()
-            .map(|(document, header)| {
-                let text = view.text_of_owner(header.place.text_owner(*document))?;
+            .map(|(document, place)| {
+                let text = view.text_of_owner(place.text_owner(*document))?;
                 Ok(scores(&text, &signals))
             })
             .collect::<Result<_, Error>>()?;

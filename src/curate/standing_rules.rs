@@ -5,7 +5,7 @@ use model::{BLOCK_SIZE, CommitSeq, DocId, Error, Generation, Standing};
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
 use std::ops::Range;
-use store::{BlockKind, CommitBatch, DocumentRecord, View};
+use store::{BlockKind, CommitBatch, View};
 
 /// The rows from which standings of the visible generations are derived.
 pub struct StandingRules {
@@ -17,6 +17,8 @@ pub struct StandingRules {
 /// A generation up to the last commit that counts of it.
 struct ShownGeneration {
     until: CommitSeq,
+    /// Documents that were stored then.
+    documents: u64,
     removed: RoaringTreemap,
     purged: RoaringTreemap,
 }
@@ -35,11 +37,20 @@ impl StandingRules {
     /// [`Error`] when rows of removals or snapshots cannot be read.
     pub fn of(view: &View, lost: Vec<(u32, u8, u64)>) -> Result<Self, Error> {
         let (removed, purged) = (RoaringTreemap::new(), RoaringTreemap::new());
-        let new =
-            |until| ShownGeneration { until, removed: removed.clone(), purged: purged.clone() };
+        let new = |until| ShownGeneration {
+            until,
+            documents: 0,
+            removed: removed.clone(),
+            purged: purged.clone(),
+        };
         let shown = view.shown_generations()?;
         let mut shown: BTreeMap<Generation, ShownGeneration> =
             shown.into_iter().map(|(generation, until)| (generation, new(until))).collect();
+        for (commit, record) in view.commits()? {
+            for one in shown.values_mut().filter(|one| commit <= one.until) {
+                one.documents = one.documents.max(record.first.saturating_add(record.added));
+            }
+        }
         for row in view.removals()? {
             let (commit, documents) = row?;
             let is_back =
@@ -79,14 +90,17 @@ impl StandingRules {
             if let Some(found) = matched(under, shown, document)? {
                 return Ok(Some(found));
             }
-            let header = view.expect_header(document)?;
-            let with_sketch = blocklist.has(BlockKind::Similar);
-            let of = BlockKeys::of(&view, document, &header, with_sketch)?;
+            let [with_key, with_sketch] =
+                [BlockKind::Identity, BlockKind::Similar].map(|what| blocklist.has(what));
+            let of = BlockKeys::of(&view, document, (with_key, with_sketch))?;
             let is_blocked = blocklist.keeps_out(&of, Some(document), |craft| {
                 Ok(craft.shingles(&view.compared_text(document)?).into())
             })?;
             // A document without words is blocked all the same.
-            Ok(Some(if is_blocked { Standing::Blocked } else { unmatched(under, &header) }))
+            match is_blocked {
+                true => Ok(Some(Standing::Blocked)),
+                false => unmatched(under, document).map(Some),
+            }
         })
     }
 
@@ -111,7 +125,7 @@ impl StandingRules {
                     continue;
                 }
                 // Documents that came later have no standing in an earlier generation.
-                if !shown.is_current() && view.commit_of(document)? > shown.until {
+                if !shown.is_current() && document.0 >= shown.documents {
                     continue;
                 }
                 let found = match lost.as_slice() {
@@ -155,7 +169,7 @@ fn matched(
 }
 
 /// The standing of a document that nothing keeps out.
-fn unmatched(view: &View, header: &DocumentRecord) -> Standing {
-    let is_empty = view.policy().compares_words() && header.print.words == 0;
-    if is_empty { Standing::Empty } else { Standing::Kept }
+fn unmatched(view: &View, document: DocId) -> Result<Standing, Error> {
+    let is_empty = view.policy().compares_words() && view.print(document)?.words == 0;
+    Ok(if is_empty { Standing::Empty } else { Standing::Kept })
 }

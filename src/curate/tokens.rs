@@ -114,7 +114,7 @@ pub fn token_ends(
 pub fn other_ids(view: &View, loaded: &LoadedTokenizer) -> Result<Option<DocId>, Error> {
     let (mut encoder, mut stored) = (loaded.tokenizer.encoder(), Vec::new());
     for document in spread(view)? {
-        let header = view.expect_header(document)?;
+        let place = view.place(document)?;
         let form = view.text_form(document)?;
         stored.clear();
         if form.is_some_and(|form| form.given == Some(loaded.id))
@@ -123,7 +123,7 @@ pub fn other_ids(view: &View, loaded: &LoadedTokenizer) -> Result<Option<DocId>,
             continue;
         }
         let mut now = EncodedBatch::default();
-        encode_document(view, &loaded.tokenizer, &mut encoder, document, &header, &mut now)?;
+        encode_document(view, &loaded.tokenizer, &mut encoder, document, &place, &mut now)?;
         if now.iter().any(|(ids, _)| ids != stored) {
             return Ok(Some(document));
         }

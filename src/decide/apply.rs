@@ -91,7 +91,7 @@ impl CommitDecisions {
             if let Some(now) = change.now
                 && change.before != Some(now)
             {
-                batch.set_standing(id, &overlay.header(id)?, change.before, now)?;
+                batch.set_standing(id, change.before, now)?;
             }
         }
         for (id, change) in overlay.match_changes() {
@@ -168,15 +168,10 @@ impl CommitDecisions {
         // Most successors differ in other fields only: what they joined need not be computed again.
         if let Some(found) = self.0.overlay.match_of(document)?
             && let Some(bands) = self.0.overlay.joined_buckets(found.witness)
-        {
-            let (own, other) =
-                (self.0.overlay.header(document)?, self.0.overlay.header(found.witness)?);
             // Equal tokens make equal sketches; equal texts alone need not, where fields are compared too.
-            if own.place.source == other.place.source
-                && own.print.normalised == other.print.normalised
-            {
-                return Ok(bands.to_vec());
-            }
+            && self.0.overlay.have_equal_tokens(document, found.witness)?
+        {
+            return Ok(bands.to_vec());
         }
         match self.0.overlay.sketch(document)? {
             Some(sketch) => self.0.overlay.band_keys(document, &sketch),

@@ -17,7 +17,7 @@ use model::{DocId, Error, Policy, Standing, text_hash};
 use roaring::RoaringTreemap;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
-use store::{BlockKind, CommitBatch, DocumentRecord, View};
+use store::{BlockKind, CommitBatch, View, block_hashes};
 use text::dedup::{Fingerprinter, RemovedText, Sketch, block_keys};
 
 /// Texts of removed documents whose shingles are remembered.
@@ -105,37 +105,38 @@ impl BlockKeys {
         Self { hashes, sketch, of_other_version: Vec::new() }
     }
 
-    /// The candidate of a stored document; `with_sketch` when similarity matters.
+    /// The candidate of a stored document; `with_key` when its identity matters, `with_sketch` when similarity does.
     ///
     /// # Errors
-    /// [`Error`] when the sketch cannot be read.
+    /// [`Error`] when a part of it cannot be read.
     pub fn of(
         view: &View,
         document: DocId,
-        header: &DocumentRecord,
-        with_sketch: bool,
+        (with_key, with_sketch): (bool, bool),
     ) -> Result<Self, Error> {
+        let print = view.print(document)?;
+        let identity = if with_key { view.block_identity(document)? } else { None };
         let sketch = if with_sketch { stored_sketch(view, document)? } else { None };
-        Ok(Self::new(view.block_hashes(header)?, sketch))
+        let hashes = block_hashes(print.raw, identity, (print.words, print.normalised));
+        Ok(Self::new(hashes, sketch))
     }
 
-    /// The candidate of a stored document that blocks as far as `reach`, or did. It includes the hashes of the
-    /// normaliser's other version, so that blocks hold when the corpus goes over to that version; of a purged document
-    /// only the version is known that its corpus had.
+    /// The candidate of a stored document that blocks as far as `reach`, or did; `with_key` when its identity matters.
+    /// It includes the hashes of the normaliser's other version, so that blocks hold when the corpus goes over to that
+    /// version; of a purged document only the version is known that its corpus had.
     ///
     /// # Errors
     /// [`Error`] when its text or sketch cannot be read.
     pub fn of_removed(
         view: &View,
         document: DocId,
-        header: &DocumentRecord,
-        reach: BlockReach,
+        (reach, with_key): (BlockReach, bool),
     ) -> Result<Self, Error> {
         let with_sketch = reach >= BlockReach::Similar;
-        let mut keys = Self::of(view, document, header, with_sketch)?;
+        let mut keys = Self::of(view, document, (with_key, with_sketch))?;
         let policy = view.policy();
         let Some(normaliser) = policy.normaliser.other_version() else { return Ok(keys) };
-        if reach < BlockReach::Normalised || header.bytes == 0 {
+        if reach < BlockReach::Normalised || !keys.has_text() {
             return Ok(keys);
         }
         let mut craft = Fingerprinter::new(&Policy { normaliser, ..policy.clone() });
@@ -144,6 +145,11 @@ impl BlockKeys {
         let similar = similar_rows(other.sketch.as_ref().filter(|_| with_sketch));
         keys.of_other_version = normalised.into_iter().chain(similar).collect();
         Ok(keys)
+    }
+
+    /// Whether its text is not empty.
+    fn has_text(&self) -> bool {
+        self.hashes.iter().any(|(what, hash)| *what == BlockKind::Text && hash.is_some())
     }
 
     /// The rows of `blocks` that it can have or meet.
@@ -269,11 +275,10 @@ impl<'v> Blocklist<'v> {
     pub fn lift(mut self, removed: &[DocId]) -> Result<LiftedBlocks<'v>, Error> {
         let reach = self.reach();
         for document in removed {
-            let header = self.view.expect_header(*document)?;
-            let keys = BlockKeys::of_removed(self.view, *document, &header, reach)?;
+            let with_key = self.has(BlockKind::Identity);
+            let keys = BlockKeys::of_removed(self.view, *document, (reach, with_key))?;
             // Earlier releases had empty texts block one another.
-            let is_empty = keys.keys().all(|(what, _)| what != BlockKind::Text);
-            let empty = is_empty.then(|| (BlockKind::Text, text_hash("")));
+            let empty = (!keys.has_text()).then(|| (BlockKind::Text, text_hash("")));
             for (what, hash) in keys.keys().chain(empty) {
                 self.change(what, hash, |by| {
                     by.remove(document);
@@ -442,8 +447,8 @@ impl<'v> LiftedBlocks<'v> {
         let view = blocklist.view;
         let mut still = RoaringTreemap::new();
         for document in documents {
-            let header = view.expect_header(document)?;
-            let keys = BlockKeys::of(view, document, &header, with_sketch)?;
+            let with_key = blocklist.has(BlockKind::Identity);
+            let keys = BlockKeys::of(view, document, (with_key, with_sketch))?;
             let is_blocked = blocklist.keeps_out(&keys, Some(document), |craft| {
                 Ok(craft.shingles(&view.compared_text(document)?).into())
             })?;

@@ -226,7 +226,7 @@ impl DecisionSession {
             let own = self.overlay.shingles(document, &mut self.finder.craft)?;
             let other = self.overlay.shingles(kept, &mut self.finder.craft)?;
             let matched = Overlap::of(&own, &other).match_to(kept);
-            let decision = self.removal_decision(&self.overlay.header(document)?, matched)?;
+            let decision = self.removal_decision(document, matched)?;
             self.conclude(document, decision)?;
         }
         Ok(())

@@ -1,10 +1,10 @@
 //! The types of decisions: newcomers, decisions made here or imported, and the counts of a commit.
 
-use model::{DedupMode, DedupScope, DocId, Match, Policy, Standing};
+use model::{DedupMode, DedupScope, DocId, Match, Policy, SourceId, Standing};
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use store::{DocumentRecord, TextKind};
+use store::{DocumentPrint, DocumentRecord, TextKind};
 use text::dedup::{Overlap, Rank, Sketch};
 
 /// What was decided about a document.
@@ -83,23 +83,24 @@ impl Decision {
 }
 
 /// Checks a removal, whoever decided it, against the stored removed document and its witness: the witness ranks first
-/// and is in the scope, both have as many shingles as the match says, and the overlap is enough in the mode.
+/// and is in the scope, both have as many shingles as the match says, and the overlap is enough in the mode. Each comes
+/// with its source, where documents of one source meet, or else with any that both have.
 ///
 /// # Errors
 /// Why it cannot be true.
 pub fn check_removal(
     policy: &Policy,
-    (rank, removed): (Rank, &DocumentRecord),
-    (better, witness): (Rank, &DocumentRecord),
+    (rank, source, removed): (Rank, SourceId, DocumentPrint),
+    (better, witness_source, witness): (Rank, SourceId, DocumentPrint),
     matched: &Match,
 ) -> Result<(), String> {
     if better >= rank {
         return Err(format!("its witness does not outrank it (keep order {})", policy.keep));
     }
-    if policy.scope == DedupScope::PerSource && witness.place.source != removed.place.source {
+    if policy.scope == DedupScope::PerSource && witness_source != source {
         return Err("its witness is of another source".to_owned());
     }
-    let (own, other) = (removed.print.shingles, witness.print.shingles);
+    let (own, other) = (removed.shingles, witness.shingles);
     for (whose, said, has) in
         [("it", matched.removed_shingles, own), ("its witness", matched.witness_shingles, other)]
     {
@@ -108,12 +109,12 @@ pub fn check_removal(
         }
     }
     let overlap = Overlap { shared: matched.shared, left: own, right: other };
-    let is_equal = witness.print.raw == removed.print.raw;
+    let is_equal = witness.raw == removed.raw;
     let is_far = match policy.mode {
         DedupMode::None => return Err("in mode `none` nothing is removed".to_owned()),
         DedupMode::Exact => {
             let mut forms = TextKind::of_policy(policy).iter();
-            !forms.any(|form| form.hash_of(&witness.print) == form.hash_of(&removed.print))
+            !forms.any(|form| form.hash_of(&witness) == form.hash_of(&removed))
         }
         DedupMode::Witness => !is_equal && !overlap.reaches(policy.threshold),
         DedupMode::Components | DedupMode::Lsh => false,

@@ -9,7 +9,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
-use store::{CommitBatch, DocumentRecord, StoreError, View};
+use store::{CommitBatch, DocumentPlace, StoreError, View};
 use tokenizer::{Encoder, EngineTexts, TokenOffsets, Tokenizer, TokenizerError};
 
 /// Documents encoded into one buffer, by one thread.
@@ -266,10 +266,10 @@ pub fn encode_document(
     tokenizer: &Tokenizer,
     encoder: &mut Encoder<'_>,
     document: DocId,
-    header: &DocumentRecord,
+    place: &DocumentPlace,
     out: &mut EncodedBatch,
 ) -> Result<(), Error> {
-    let text = view.text_of_owner(header.place.text_owner(document))?;
+    let text = view.text_of_owner(place.text_owner(document))?;
     let form = view.text_form(document)?;
     Ok(out.push(tokenizer, encoder, &text, form.as_ref())?)
 }
@@ -324,10 +324,10 @@ pub fn encode_again(
 ) -> Result<u64, Error> {
     let mut unencoded = Vec::new();
     for document in documents {
-        let header = batch.view().expect_header(*document)?;
+        let place = batch.view().place(*document)?;
         match batch.token_count(tokenizer.id, *document)? {
-            Some(count) => batch.count_tokens(tokenizer.id, header.place.source, count)?,
-            None => unencoded.push((*document, header)),
+            Some(count) => batch.count_tokens(tokenizer.id, place.source, count)?,
+            None => unencoded.push((*document, place)),
         }
     }
     let view = batch.view().clone();
@@ -340,9 +340,9 @@ pub fn encode_again(
             || tokenizer.tokenizer.encoder(),
             |encoder, piece| {
                 let mut out = EncodedBatch::of(tokenizer.mask_rule);
-                for (document, header) in piece {
+                for (document, place) in piece {
                     let tokenizer = &tokenizer.tokenizer;
-                    encode_document(&view, tokenizer, encoder, *document, header, &mut out)?;
+                    encode_document(&view, tokenizer, encoder, *document, place, &mut out)?;
                 }
                 Ok(out)
             },
@@ -356,9 +356,8 @@ pub fn encode_again(
     }
     let mut total = 0;
     let encoded = encoded.iter().flat_map(EncodedBatch::iter);
-    for ((document, header), encoded) in unencoded.iter().zip(encoded) {
-        let (id, vocab_size, source) =
-            (tokenizer.id, tokenizer.vocab_size, Some(header.place.source));
+    for ((document, place), encoded) in unencoded.iter().zip(encoded) {
+        let (id, vocab_size, source) = (tokenizer.id, tokenizer.vocab_size, Some(place.source));
         total += store_encoded(batch, id, vocab_size, *document, source, encoded)?;
     }
     Ok(total)

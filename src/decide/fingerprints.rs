@@ -11,15 +11,15 @@ use model::{DocId, Error, ErrorKind, Hint};
 use store::{DocumentPrint, DocumentRecord, StoreError, View};
 use text::dedup::{Fingerprint, Fingerprinter, Sketch};
 
-/// The header of a stored document.
+/// The print of a stored document.
 ///
 /// # Errors
 /// [`StoreError`] when it cannot be read, or its text cannot where it is asked.
-pub(super) fn stored_header(view: &View, document: DocId) -> Result<DocumentRecord, StoreError> {
-    let header = view.expect_header(document)?;
-    Ok(match other_version(view, document, &header)? {
-        Some(print) => with_fingerprint(header, &print),
-        None => header,
+pub(super) fn stored_print(view: &View, document: DocId) -> Result<DocumentPrint, StoreError> {
+    let print = view.print(document)?;
+    Ok(match other_version(view, document)? {
+        Some(computed) => print_of(print.raw, &computed),
+        None => print,
     })
 }
 
@@ -28,9 +28,7 @@ pub(super) fn stored_header(view: &View, document: DocId) -> Result<DocumentReco
 /// # Errors
 /// [`Error`] when it cannot be read or does not match the view's policy.
 pub fn stored_sketch(view: &View, document: DocId) -> Result<Option<Sketch>, Error> {
-    if is_of_other_version(view)
-        && let Some(print) = other_version(view, document, &view.expect_header(document)?)?
-    {
+    if let Some(print) = other_version(view, document)? {
         return Ok(print.sketch);
     }
     match view.sketch_of(document)? {
@@ -48,7 +46,7 @@ pub fn stored_sketch(view: &View, document: DocId) -> Result<Option<Sketch>, Err
     }
 }
 
-/// Header and sketch of a stored document, as [`stored_header`] and [`stored_sketch`] have them.
+/// Header and sketch of a stored document, as [`stored_print`] and [`stored_sketch`] have them.
 ///
 /// # Errors
 /// As there.
@@ -56,23 +54,21 @@ pub fn stored_fingerprint(
     view: &View,
     document: DocId,
 ) -> Result<(DocumentRecord, Option<Sketch>), Error> {
-    let header = view.expect_header(document)?;
-    match other_version(view, document, &header)? {
-        Some(print) => Ok((with_fingerprint(header, &print), print.sketch)),
+    let header = view.document(document)?;
+    match other_version(view, document)? {
+        Some(print) => {
+            let header = DocumentRecord { print: print_of(header.print.raw, &print), ..header };
+            Ok((header, print.sketch))
+        }
         None => Ok((header, stored_sketch(view, document)?)),
     }
 }
 
-/// A header with what a fingerprint says.
+/// The print of a text with this raw hash and this fingerprint.
 #[must_use]
-pub fn with_fingerprint(header: DocumentRecord, print: &Fingerprint) -> DocumentRecord {
-    let print = DocumentPrint {
-        raw: header.print.raw,
-        normalised: print.normalised,
-        words: print.tokens,
-        shingles: u32::try_from(print.shingles.len()).unwrap_or(u32::MAX),
-    };
-    DocumentRecord { print, ..header }
+pub fn print_of(raw: [u8; 16], print: &Fingerprint) -> DocumentPrint {
+    let shingles = u32::try_from(print.shingles.len()).unwrap_or(u32::MAX);
+    DocumentPrint { raw, normalised: print.normalised, words: print.tokens, shingles }
 }
 
 fn is_of_other_version(view: &View) -> bool {
@@ -81,12 +77,8 @@ fn is_of_other_version(view: &View) -> bool {
 
 /// The fingerprint of a stored text by the view's policy, where the store has it by another one. A text of no bytes is
 /// the same by all.
-fn other_version(
-    view: &View,
-    document: DocId,
-    header: &DocumentRecord,
-) -> Result<Option<Fingerprint>, StoreError> {
-    if !is_of_other_version(view) || header.bytes == 0 {
+fn other_version(view: &View, document: DocId) -> Result<Option<Fingerprint>, StoreError> {
+    if !is_of_other_version(view) || view.print(document)?.is_of_empty_text() {
         return Ok(None);
     }
     let text = view.compared_text(document)?;

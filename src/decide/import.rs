@@ -17,7 +17,6 @@ use super::text_leaders::lead_as_given;
 use model::{DocId, Error, ErrorKind, Match};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
-use store::DocumentRecord;
 use text::dedup::{Fingerprinter, Overlap, Rank};
 
 impl DecisionSession {
@@ -90,8 +89,7 @@ impl DecisionSession {
         let mut gone = Vec::new();
         for (id, matched) in given {
             self.check_interrupt()?;
-            let header = self.overlay.header(*id)?;
-            let decision = self.removed(*id, &header, *matched)?;
+            let decision = self.removed(*id, *matched)?;
             if self.overlay.is_kept(*id) {
                 gone.push(*id);
             }
@@ -121,11 +119,10 @@ impl DecisionSession {
     /// stays until then.
     pub(super) fn take(&mut self, rank: Rank, given: ImportedDecision) -> Result<Decision, Error> {
         let id = rank.document;
-        let header = self.overlay.header(id)?;
-        let is_equal = !lead_as_given(&mut self.overlay, &self.imports, rank, &header)?;
+        let is_equal = !lead_as_given(&mut self.overlay, &self.imports, rank)?;
         match given {
             ImportedDecision::Removed(matched) => {
-                let decision = self.removed(id, &header, matched)?;
+                let decision = self.removed(id, matched)?;
                 let may_wait = self.imports.may_wait();
                 let waits = may_wait && !self.overlay.is_kept(matched.witness);
                 Ok(if waits { Decision::KEPT } else { decision })
@@ -139,18 +136,13 @@ impl DecisionSession {
     }
 
     /// The decision that a match makes, if it can be true.
-    fn removed(
-        &self,
-        id: DocId,
-        header: &DocumentRecord,
-        matched: Match,
-    ) -> Result<Decision, Error> {
-        let witness = self.overlay.header(matched.witness)?;
-        let removed = (self.overlay.rank(id)?, header);
-        let by = (self.overlay.rank(matched.witness)?, &witness);
-        check_removal(self.overlay.view.policy(), removed, by, &matched)
+    fn removed(&self, id: DocId, matched: Match) -> Result<Decision, Error> {
+        let overlay = &self.overlay;
+        let side =
+            |id| Ok::<_, Error>((overlay.rank(id)?, overlay.scope_of(id)?, overlay.print(id)?));
+        check_removal(overlay.view.policy(), side(id)?, side(matched.witness)?, &matched)
             .map_err(|why| untrue(id, why))?;
-        self.removal_decision(header, matched)
+        self.removal_decision(id, matched)
     }
 }
 

@@ -57,7 +57,7 @@ pub use encode::{
     EncodedBatch, EncodedText, LoadedTokenizer, PIECE, RefusedTexts, encode_again, encode_document,
     encode_placed, encode_text, store_encoded,
 };
-pub use fingerprints::{stored_fingerprint, stored_sketch, with_fingerprint};
+pub use fingerprints::{print_of, stored_fingerprint, stored_sketch};
 pub use import::InvalidDecision;
 pub use lineage::Lineages;
 pub use session::{CommitDecisions, DecisionSession, Orphans};

@@ -1,7 +1,7 @@
 //! An overlay of this commit's decisions over a view: the store as it will be, with a cache of the rows that were read.
 
 use super::decision::Newcomer;
-use super::fingerprints::{stored_header, stored_sketch};
+use super::fingerprints::{stored_print, stored_sketch};
 use super::view_ranker::{RankNumbers, ViewRanker};
 use model::{
     BucketKey, BucketMap, DedupMode, DedupScope, DocId, Error, FieldId, Match, SourceId, Standing,
@@ -11,7 +11,9 @@ use roaring::RoaringTreemap;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
-use store::{BlockStandings, DocumentRecord, StoreError, TextKind, View, system_fields};
+use store::{
+    BlockStandings, DocumentPlace, DocumentPrint, StoreError, TextKind, View, system_fields,
+};
 use text::dedup::{Fingerprinter, Rank, Sketch, band_keys};
 
 /// A value before the commit, and its value now.
@@ -94,6 +96,14 @@ impl Overlay {
     /// A stored document has another number in the field that ranks documents.
     pub(super) fn set_number(&mut self, document: DocId, number: Option<i64>) {
         self.numbers.insert(document, number);
+        self.remembered().ranks.0.remove(&document);
+    }
+
+    /// A document that this commit decides for the first time.
+    pub(super) fn newcomer(&self, document: DocId) -> Result<&Newcomer, StoreError> {
+        let (what, family) = ("document", "place_pages");
+        let missing = || StoreError::Missing { what, family, key: document.to_string() };
+        self.newcomers.get(&document).ok_or_else(missing)
     }
 
     /// A document that this commit decides for the first time is there from now on.
@@ -289,8 +299,27 @@ impl Overlay {
     // ---- texts ----
 
     /// The hash under which documents of equal text meet.
-    pub(super) fn text_hash(&self, kind: TextKind, header: &DocumentRecord) -> [u8; 16] {
-        self.scoped(header.place.source, kind.hash_of(&header.print))
+    pub(super) fn text_hash(
+        &self,
+        kind: TextKind,
+        document: DocId,
+    ) -> Result<[u8; 16], StoreError> {
+        let hash = kind.hash_of(&self.print(document)?);
+        Ok(self.scoped(self.scope_of(document)?, hash))
+    }
+
+    /// The source of a document, where only documents of one source meet; else one source stands for all.
+    pub(super) fn scope_of(&self, document: DocId) -> Result<SourceId, StoreError> {
+        match self.view.policy().scope {
+            DedupScope::Global => Ok(SourceId(0)),
+            DedupScope::PerSource => Ok(self.place(document)?.source),
+        }
+    }
+
+    /// Whether two documents are of one source, and of one normalised text.
+    pub(super) fn have_equal_tokens(&self, one: DocId, other: DocId) -> Result<bool, StoreError> {
+        Ok(self.print(one)?.normalised == self.print(other)?.normalised
+            && self.place(one)?.source == self.place(other)?.source)
     }
 
     /// In scope per source only documents of one source meet.
@@ -324,16 +353,36 @@ impl Overlay {
         self.remembered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn header(&self, document: DocId) -> Result<DocumentRecord, StoreError> {
+    pub(super) fn place(&self, document: DocId) -> Result<DocumentPlace, StoreError> {
         if let Some(newcomer) = self.newcomers.get(&document) {
-            return Ok(newcomer.header.clone());
+            return Ok(newcomer.header.place);
         }
-        if let Some(found) = self.remembered().header(document) {
+        if let Some(found) = self.remembered().places.known(document) {
             return Ok(found);
         }
-        let found = stored_header(&self.view, document)?;
-        self.remembered().remember_header(document, &found);
+        let found = self.view.place(document)?;
+        self.remembered().places.remember(document, &found);
         Ok(found)
+    }
+
+    pub(super) fn print(&self, document: DocId) -> Result<DocumentPrint, StoreError> {
+        if let Some(newcomer) = self.newcomers.get(&document) {
+            return Ok(newcomer.header.print);
+        }
+        if let Some(found) = self.remembered().prints.known(document) {
+            return Ok(found);
+        }
+        let found = stored_print(&self.view, document)?;
+        self.remembered().prints.remember(document, &found);
+        Ok(found)
+    }
+
+    /// The key that the user gave a document, if any. It is not remembered: only messages ask for it.
+    pub(super) fn key(&self, document: DocId) -> Result<Option<String>, StoreError> {
+        match self.newcomers.get(&document) {
+            Some(newcomer) => Ok(newcomer.header.key.clone()),
+            None => self.view.key(document),
+        }
     }
 
     /// The source of this commit that the view does not know yet.
@@ -348,8 +397,13 @@ impl Overlay {
         if let Some(newcomer) = self.newcomers.get(&document) {
             return Ok(self.ranker.rank(document, &newcomer.header, newcomer.number));
         }
-        let number = self.number(document)?;
-        Ok(self.ranker.rank(document, &self.header(document)?, number))
+        if let Some(found) = self.remembered().ranks.known(document) {
+            return Ok(found);
+        }
+        let (raw, number) = (self.print(document)?.raw, self.number(document)?);
+        let rank = self.ranker.rank_stored(&self.view, document, &raw, number)?;
+        self.remembered().ranks.remember(document, &rank);
+        Ok(rank)
     }
 
     /// The number of a stored document that the keep order looks at. Blocks are read outside of the lock.
@@ -372,11 +426,11 @@ impl Overlay {
         if let Some(newcomer) = self.newcomers.get(&document) {
             return Ok(newcomer.sketch.clone());
         }
-        if let Some(found) = self.remembered().sketch(document) {
+        if let Some(found) = self.remembered().sketches.known(document) {
             return Ok(found);
         }
         let found = stored_sketch(&self.view, document)?;
-        self.remembered().remember_sketch(document, &found);
+        self.remembered().sketches.remember(document, &found);
         Ok(found)
     }
 
@@ -400,12 +454,7 @@ impl Overlay {
 
     /// The bucket keys of a document.
     pub(super) fn band_keys(&self, document: DocId, sketch: &Sketch) -> Result<Vec<u64>, Error> {
-        let policy = self.view.policy();
-        let source = match policy.scope {
-            DedupScope::Global => SourceId(0),
-            DedupScope::PerSource => self.header(document)?.place.source,
-        };
-        Ok(band_keys(sketch, policy, source))
+        Ok(band_keys(sketch, self.view.policy(), self.scope_of(document)?))
     }
 
     /// Kept documents that joined the bucket in this commit, in rank order.
@@ -450,39 +499,43 @@ impl Overlay {
 /// Bounded; a part that is full is forgotten whole.
 #[derive(Default)]
 pub(super) struct DecisionRowCache {
-    headers: HashMap<DocId, DocumentRecord>,
-    sketches: HashMap<DocId, Option<Sketch>>,
+    places: RememberedParts<DocumentPlace>,
+    prints: RememberedParts<DocumentPrint>,
+    ranks: RememberedParts<Rank>,
+    sketches: RememberedParts<Option<Sketch>>,
     shingles: HashMap<DocId, Arc<[u64]>>,
     held: usize,
     numbers: RankNumbers,
 }
 
-impl DecisionRowCache {
-    /// Documents whose headers or sketches are held: some 16 MB of each.
+/// One part of the rows of documents.
+struct RememberedParts<T>(HashMap<DocId, T>);
+
+impl<T> Default for RememberedParts<T> {
+    fn default() -> Self {
+        Self(HashMap::new())
+    }
+}
+
+impl<T: Clone> RememberedParts<T> {
+    /// Documents whose parts are held: 16 MB of sketches, 5 MB of anything else.
     const ROWS: usize = 1 << 16;
+
+    fn known(&self, document: DocId) -> Option<T> {
+        self.0.get(&document).cloned()
+    }
+
+    fn remember(&mut self, document: DocId, part: &T) {
+        if self.0.len() >= Self::ROWS {
+            self.0.clear();
+        }
+        self.0.insert(document, part.clone());
+    }
+}
+
+impl DecisionRowCache {
     /// Shingles held: 32 MB.
     const SHINGLES: usize = 4 << 20;
-    pub(super) fn header(&self, document: DocId) -> Option<DocumentRecord> {
-        self.headers.get(&document).cloned()
-    }
-
-    pub(super) fn remember_header(&mut self, document: DocId, header: &DocumentRecord) {
-        if self.headers.len() >= Self::ROWS {
-            self.headers.clear();
-        }
-        self.headers.insert(document, header.clone());
-    }
-
-    pub(super) fn sketch(&self, document: DocId) -> Option<Option<Sketch>> {
-        self.sketches.get(&document).cloned()
-    }
-
-    pub(super) fn remember_sketch(&mut self, document: DocId, sketch: &Option<Sketch>) {
-        if self.sketches.len() >= Self::ROWS {
-            self.sketches.clear();
-        }
-        self.sketches.insert(document, sketch.clone());
-    }
 
     pub(super) fn shingles(&self, document: DocId) -> Option<Arc<[u64]>> {
         self.shingles.get(&document).map(Arc::clone)

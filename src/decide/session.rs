@@ -11,7 +11,7 @@ use model::{
     ComparedPart, DedupMode, DocId, Error, FieldId, Interrupt, Match, MatchKind, SourceId, Standing,
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use store::{CommitBatch, DocumentRecord, TextKind};
+use store::{CommitBatch, DocumentPlace, DocumentPrint, TextKind};
 use text::dedup::Rank;
 
 /// What is to be decided in a commit, and why.
@@ -108,8 +108,10 @@ impl DecisionSession {
         self.overlay.remember_exact(form, hashes.iter().copied())?;
         let owner = |(hash, (raw, _)): ([u8; 16], &([u8; 16], [u8; 16]))| {
             let Some(twin) = self.overlay.exact(form, hash)? else { return Ok(None) };
-            let header = self.overlay.header(twin)?;
-            Ok((header.print.raw == *raw).then(|| header.place.text_owner(twin)))
+            match self.overlay.print(twin)?.raw == *raw {
+                true => Ok(Some(self.overlay.place(twin)?.text_owner(twin))),
+                false => Ok(None),
+            }
         };
         hashes.into_iter().zip(texts).map(owner).collect()
     }
@@ -120,12 +122,20 @@ impl DecisionSession {
         (self.overlay.mode() != DedupMode::None).then(|| self.overlay.scoped(source, raw))
     }
 
-    /// The header of a document of the store or of this commit.
+    /// Where a document of the store or of this commit was read.
     ///
     /// # Errors
     /// [`Error`] when the store cannot be read.
-    pub fn header(&self, document: DocId) -> Result<DocumentRecord, Error> {
-        Ok(self.overlay.header(document)?)
+    pub fn place(&self, document: DocId) -> Result<DocumentPlace, Error> {
+        Ok(self.overlay.place(document)?)
+    }
+
+    /// The hashes and sizes of a document of the store or of this commit.
+    ///
+    /// # Errors
+    /// [`Error`] when the store cannot be read.
+    pub fn print(&self, document: DocId) -> Result<DocumentPrint, Error> {
+        Ok(self.overlay.print(document)?)
     }
 
     // ---- what comes and goes ----
@@ -237,9 +247,7 @@ impl DecisionSession {
 
     /// Puts a document that nothing excludes before the decision.
     fn enter(&mut self, document: DocId) -> Result<(), Error> {
-        if self.overlay.view.policy().compares_words()
-            && self.overlay.header(document)?.print.words == 0
-        {
+        if self.overlay.view.policy().compares_words() && self.overlay.print(document)?.words == 0 {
             return self.overlay.set_standing(document, Some(Standing::Empty));
         }
         self.overlay.set_standing(document, None)?;
@@ -321,10 +329,11 @@ impl DecisionSession {
     /// The kind of a match: equal raw bytes are a kind of their own.
     pub(super) fn removal_decision(
         &self,
-        header: &DocumentRecord,
+        document: DocId,
         matched: Match,
     ) -> Result<Decision, Error> {
-        let is_equal = self.overlay.header(matched.witness)?.print.raw == header.print.raw;
+        let witness = self.overlay.print(matched.witness)?;
+        let is_equal = witness.raw == self.overlay.print(document)?.raw;
         let (standing, kind) = Standing::of_duplicate(is_equal);
         Ok(Decision { standing, matched: Some(Match { kind, ..matched }) })
     }
@@ -367,12 +376,20 @@ impl CommitDecisions {
         newly
     }
 
-    /// The header of a document of the store or of this commit.
+    /// A document that this commit decided for the first time.
+    ///
+    /// # Errors
+    /// [`Error`] for any other.
+    pub fn newcomer(&self, document: DocId) -> Result<&Newcomer, Error> {
+        Ok(self.0.overlay.newcomer(document)?)
+    }
+
+    /// The key that the user gave a document of the store or of this commit, if any.
     ///
     /// # Errors
     /// [`Error`] when the store cannot be read.
-    pub fn header(&self, document: DocId) -> Result<DocumentRecord, Error> {
-        self.0.header(document)
+    pub fn key(&self, document: DocId) -> Result<Option<String>, Error> {
+        Ok(self.0.overlay.key(document)?)
     }
 }
 

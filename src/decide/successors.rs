@@ -74,9 +74,8 @@ impl CommitDecisions {
             return Ok(None);
         }
         for document in &departing {
-            let header = self.0.overlay.header(*document)?;
             for form in self.0.overlay.forms() {
-                let hash = self.0.overlay.text_hash(*form, &header);
+                let hash = self.0.overlay.text_hash(*form, *document)?;
                 departures.by_text.insert((*form, hash), *document);
             }
         }
@@ -107,9 +106,8 @@ impl CommitDecisions {
             return Ok(imported);
         }
         for document in departing {
-            let header = overlay.header(*document)?;
             for form in self.0.overlay.forms() {
-                let leader = overlay.exact(*form, overlay.text_hash(*form, &header))?;
+                let leader = overlay.exact(*form, overlay.text_hash(*form, *document)?)?;
                 imported.extend(leader.filter(|leader| returns(*leader)));
             }
         }
@@ -133,8 +131,7 @@ impl CommitDecisions {
         if !was.is_some_and(Standing::is_eligible) {
             return Ok(false);
         }
-        let (own, other) = (self.0.overlay.header(document)?, self.0.overlay.header(*old)?);
-        Ok(own.place.source == other.place.source && own.print.normalised == other.print.normalised)
+        Ok(self.0.overlay.have_equal_tokens(document, *old)?)
     }
 
     /// Makes a family of the members of buckets that are too large to compare one by one: of the buckets that an heir
@@ -225,10 +222,9 @@ impl CommitDecisions {
         document: DocId,
         craft: &mut Fingerprinter,
     ) -> Result<(Vec<DocId>, Vec<DocId>), Error> {
-        let header = self.0.overlay.header(document)?;
         let mut equal: Vec<DocId> = Vec::new();
         for form in self.0.overlay.forms() {
-            let hash = self.0.overlay.text_hash(*form, &header);
+            let hash = self.0.overlay.text_hash(*form, document)?;
             equal.extend(departures.by_text.get(&(*form, hash)));
         }
         if departures.by_bucket.is_empty() {

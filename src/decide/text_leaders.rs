@@ -5,7 +5,7 @@ use super::overlay::Overlay;
 use super::writer_cache::{TextTwins, text_of};
 use model::{DocId, Error};
 use std::collections::{BTreeMap, BTreeSet};
-use store::{DocumentRecord, TextKind};
+use store::TextKind;
 use text::dedup::Rank;
 
 /// A text by its whole hash.
@@ -18,7 +18,7 @@ pub(super) fn remember_texts(overlay: &mut Overlay, queue: &BTreeSet<Rank>) -> R
     for form in overlay.forms() {
         let mut hashes = Vec::with_capacity(queue.len());
         for rank in queue {
-            hashes.push(overlay.text_hash(*form, &overlay.header(rank.document)?));
+            hashes.push(overlay.text_hash(*form, rank.document)?);
         }
         overlay.remember_exact(*form, hashes.into_iter())?;
     }
@@ -31,13 +31,9 @@ pub(super) struct TextLeaders {
 }
 
 /// The best-ranked eligible document of equal text, when it outranks this one.
-pub(super) fn twin_before(
-    overlay: &Overlay,
-    rank: Rank,
-    header: &DocumentRecord,
-) -> Result<Option<DocId>, Error> {
+pub(super) fn twin_before(overlay: &Overlay, rank: Rank) -> Result<Option<DocId>, Error> {
     for form in overlay.forms() {
-        if let Some(twin) = overlay.exact(*form, overlay.text_hash(*form, header))?
+        if let Some(twin) = overlay.exact(*form, overlay.text_hash(*form, rank.document)?)?
             && twin != rank.document
             && overlay.rank(twin)? < rank
             && overlay.is_eligible(twin)?
@@ -50,11 +46,10 @@ pub(super) fn twin_before(
 
 /// The eligible documents whose texts equal the document's; it leads its texts if it outranks them.
 pub(super) fn meet_texts(overlay: &mut Overlay, document: DocId) -> Result<Vec<DocId>, Error> {
-    let header = overlay.header(document)?;
     let rank = overlay.rank(document)?;
     let mut twins = Vec::new();
     for form in overlay.forms() {
-        let hash = overlay.text_hash(*form, &header);
+        let hash = overlay.text_hash(*form, document)?;
         let mut leads = true;
         if let Some(twin) = overlay.exact(*form, hash)?
             && twin != document
@@ -76,11 +71,10 @@ pub(super) fn lead_as_given(
     overlay: &mut Overlay,
     imports: &ImportState,
     rank: Rank,
-    header: &DocumentRecord,
 ) -> Result<bool, Error> {
     let mut leads_all = true;
     for form in overlay.forms() {
-        let hash = overlay.text_hash(*form, header);
+        let hash = overlay.text_hash(*form, rank.document)?;
         let leads = match overlay.exact(*form, hash)? {
             Some(leader) => imports.is_leaving(leader) || rank < overlay.rank(leader)?,
             None => true,
@@ -111,11 +105,10 @@ impl TextLeaders {
         overlay: &mut Overlay,
         imports: &ImportState,
         rank: Rank,
-        header: &DocumentRecord,
     ) -> Result<Vec<Rank>, Error> {
         let mut outranked = Vec::new();
         for form in overlay.forms() {
-            let hash = overlay.text_hash(*form, header);
+            let hash = overlay.text_hash(*form, rank.document)?;
             let leader = overlay.exact(*form, hash)?;
             let mut leads = leader.is_none();
             if let Some(leader) = leader.filter(|leader| *leader != rank.document) {
@@ -145,9 +138,8 @@ impl TextLeaders {
     ) -> Result<(), Error> {
         let mut vacant: BTreeMap<DocId, BTreeSet<LeaderText>> = BTreeMap::new();
         for (document, kept) in departed {
-            let header = overlay.header(*document)?;
             for form in overlay.forms() {
-                let hash = overlay.text_hash(*form, &header);
+                let hash = overlay.text_hash(*form, *document)?;
                 let leader = overlay.exact(*form, hash)?;
                 // Who came decided may lead a text already that another one had yet to leave.
                 if leader.is_some_and(|one| one == *document || imports.is_imported(one)) {
@@ -217,9 +209,9 @@ impl TextLeaders {
             if !overlay.is_eligible(heir)? {
                 continue;
             }
-            let header = consider(overlay, heir, texts, &mut heirs)?;
+            consider(overlay, heir, texts, &mut heirs)?;
             for form in overlay.forms() {
-                let text = text_of(*form, overlay.text_hash(*form, &header));
+                let text = text_of(*form, overlay.text_hash(*form, heir)?);
                 known.iter_mut().for_each(|known| known.push((text, heir)));
             }
         }
@@ -236,15 +228,14 @@ fn consider(
     heir: DocId,
     texts: &BTreeSet<LeaderText>,
     heirs: &mut NextLeaders,
-) -> Result<DocumentRecord, Error> {
-    let header = overlay.header(heir)?;
+) -> Result<(), Error> {
     for form in overlay.forms() {
-        let text = (*form, overlay.text_hash(*form, &header));
+        let text = (*form, overlay.text_hash(*form, heir)?);
         if texts.contains(&text) {
             let rank = overlay.rank(heir)?;
             let best = heirs.entry(text).or_insert(rank);
             *best = rank.min(*best);
         }
     }
-    Ok(header)
+    Ok(())
 }

@@ -2,7 +2,7 @@
 //!
 //! Members of a cluster are put in that order, one of each text.
 
-use model::{DocId, FieldId, SourceId};
+use model::{DocId, FieldId, KeepOrder, SourceId};
 use std::collections::HashMap;
 use store::{DocumentRecord, NumberBlock, SourceRecord, StoreError, View, system_fields};
 use text::dedup::{Rank, Ranker};
@@ -42,9 +42,34 @@ impl ViewRanker {
 
     /// The rank of a document with this number in the field of the keep order, where that looks at one.
     pub fn rank(&self, document: DocId, header: &DocumentRecord, number: Option<i64>) -> Rank {
-        let place = self.source_places.get(header.place.source.0 as usize).copied();
-        let place = place.unwrap_or_else(|| self.ranker.place_of_others());
+        let place = self.place_of(header.place.source);
         self.ranker.rank(document, &header.print.raw, header.chars, place, number)
+    }
+
+    /// The rank of a stored document of `view` with this raw hash, and this number as [`ViewRanker::rank`] has it. What
+    /// else the keep order looks at is read.
+    ///
+    /// # Errors
+    /// [`StoreError`] when that cannot be read.
+    pub fn rank_stored(
+        &self,
+        view: &View,
+        document: DocId,
+        raw: &[u8; 16],
+        number: Option<i64>,
+    ) -> Result<Rank, StoreError> {
+        let (mut chars, mut place) = (0, 0);
+        match view.policy().keep {
+            KeepOrder::First | KeepOrder::Field(_) => {}
+            KeepOrder::Longest => chars = view.text_chars(document)?,
+            KeepOrder::SourcePriority(_) => place = self.place_of(view.source_of(document)?),
+        }
+        Ok(self.ranker.rank(document, raw, chars, place, number))
+    }
+
+    fn place_of(&self, source: SourceId) -> u64 {
+        let place = self.source_places.get(source.0 as usize).copied();
+        place.unwrap_or_else(|| self.ranker.place_of_others())
     }
 }
 
@@ -115,9 +140,9 @@ impl<'a> MemberSorter<'a> {
         }
         let mut ranked = Vec::with_capacity(documents.len());
         for document in documents.drain(..) {
-            let header = self.view.expect_header(document)?;
+            let raw = self.view.print(document)?.raw;
             let number = self.numbers.read(self.view, self.view.order_field(), document)?;
-            ranked.push((header.print.raw, self.ranker.rank(document, &header, number)));
+            ranked.push((raw, self.ranker.rank_stored(self.view, document, &raw, number)?));
         }
         ranked.sort_unstable();
         ranked.dedup_by_key(|(text, _)| *text);

@@ -17,7 +17,6 @@ use super::session::DecisionSession;
 use super::text_leaders::twin_before;
 use model::{BucketKey, DedupMode, DocId, Error, Match, Standing, bucket_keys};
 use std::collections::{BTreeSet, HashMap};
-use store::DocumentRecord;
 use text::dedup::{Overlap, Rank, Sketch};
 
 /// Documents looked up at once when one turns out not to be.
@@ -91,7 +90,7 @@ impl DecisionSession {
                 continue;
             }
             let Some(sketch) = self.overlay.sketch(document)? else { continue };
-            if twin_before(&self.overlay, *rank, &self.overlay.header(document)?)?.is_some() {
+            if twin_before(&self.overlay, *rank)?.is_some() {
                 continue;
             }
             let bands = self.overlay.band_keys(document, &sketch)?;
@@ -107,12 +106,11 @@ impl DecisionSession {
 
     /// The standing of an eligible document, given that everything of better rank is decided.
     fn decide(&mut self, rank: Rank) -> Result<Decision, Error> {
-        let header = self.overlay.header(rank.document)?;
-        let followed = match twin_before(&self.overlay, rank, &header)? {
-            Some(twin) => self.follow(rank.document, &header, twin)?,
+        let followed = match twin_before(&self.overlay, rank)? {
+            Some(twin) => self.follow(rank.document, twin)?,
             None => None,
         };
-        let outranked = self.leaders.lead(&mut self.overlay, &self.imports, rank, &header)?;
+        let outranked = self.leaders.lead(&mut self.overlay, &self.imports, rank)?;
         self.agenda.queue.extend(outranked);
         if let Some(decision) = followed {
             return Ok(decision);
@@ -121,20 +119,15 @@ impl DecisionSession {
             return Ok(Decision::KEPT);
         }
         match self.nearest(rank)? {
-            Some(matched) => self.removal_decision(&header, matched),
+            Some(matched) => self.removal_decision(rank.document, matched),
             None => Ok(Decision::KEPT),
         }
     }
 
     /// The decision of a document whose text, raw or normalised, is that of `twin`: that of the twin.
-    fn follow(
-        &mut self,
-        document: DocId,
-        header: &DocumentRecord,
-        twin: DocId,
-    ) -> Result<Option<Decision>, Error> {
+    fn follow(&mut self, document: DocId, twin: DocId) -> Result<Option<Decision>, Error> {
         let witness = if self.overlay.is_kept(twin) {
-            Overlap::whole(header.print.shingles).match_to(twin)
+            Overlap::whole(self.overlay.print(document)?.shingles).match_to(twin)
         } else {
             match self.overlay.match_of(twin)? {
                 Some(matched) if self.overlay.is_kept(matched.witness) => matched,
@@ -148,7 +141,7 @@ impl DecisionSession {
             self.finder.skipped = SkippedCandidates::default();
             self.mark_open(document);
         }
-        self.removal_decision(header, witness).map(Some)
+        self.removal_decision(document, witness).map(Some)
     }
 
     /// The best-ranked kept document that is similar and outranks this one.

@@ -3,7 +3,7 @@
 //! Progress is the rejects of the chunk and the resume points of its files. Rejects that a file gave before and does
 //! not give now are settled in the same commit.
 
-use super::decider::{arrive, compress_texts, find_equal_texts, store_document};
+use super::decider::{arrive, find_equal_texts, store_document};
 use super::decisions_file::DecisionsFile;
 use super::encoder::{EncodedDocuments, encode, store_ids};
 use super::field_tally::FieldTally;
@@ -195,7 +195,7 @@ impl Committer<'_> {
         session
     }
 
-    /// Decides about all that arrives, and stores it. Texts are compressed beside: neither needs the other.
+    /// Decides about all that arrives, and stores it.
     fn settle(
         &mut self,
         batch: &mut CommitBatch<'_>,
@@ -203,24 +203,18 @@ impl Committer<'_> {
         new: &[PendingDocument<'_>],
     ) -> Result<CommitDecisions, Error> {
         let (view, judge) = (batch.view().clone(), &mut self.judge);
-        let (texts, decisions) = rayon::join(
-            || timed(|| compress_texts(batch, new)),
-            || {
-                timed(|| {
-                    arrive(&mut session, &view, new)?;
-                    match judge {
-                        None => Ok::<_, Error>(session.settle()?),
-                        Some(judge) => judge.apply(session, &view, new),
-                    }
-                })
-            },
-        );
-        self.report.stages.encode += texts.1;
+        let decisions = timed(|| {
+            arrive(&mut session, &view, new)?;
+            match judge {
+                None => Ok::<_, Error>(session.settle()?),
+                Some(judge) => judge.apply(session, &view, new),
+            }
+        });
         self.report.stages.decide += decisions.1;
-        let (texts, decisions) = (texts.0?, decisions.0?);
+        let decisions = decisions.0?;
         let started = Instant::now();
-        for (document, text) in new.iter().zip(texts) {
-            store_document(batch, &decisions, self.tokenizers, document, text)?;
+        for document in new {
+            store_document(batch, &decisions, self.tokenizers, document)?;
         }
         self.report.stages.commit += started.elapsed().as_secs_f64();
         Ok(decisions)

@@ -5,11 +5,9 @@ use super::fingerprinter::FingerprintedRecord;
 use super::identify::PendingDocument;
 use crate::decide::{Blocklist, CommitDecisions, DecisionSession, LoadedTokenizer, Newcomer};
 use model::{CommitSeq, ComparedPart, DocId, Error, FileId, RecordKey, SourceId, hash128};
-use rayon::prelude::*;
 use std::collections::{BTreeSet, HashMap};
 use store::{
-    BlockKind, CommitBatch, DocumentPlace, DocumentPrint, DocumentRecord, NewDocument, StoreError,
-    View,
+    BlockKind, CommitBatch, DocumentPlace, DocumentPrint, DocumentRecord, NewDocument, View,
 };
 
 /// Has newcomers arrive in the session that decides about them.
@@ -36,16 +34,15 @@ pub(super) fn arrive(
     Ok(())
 }
 
-/// Stores a newcomer that is decided, with its compressed text unless another document lends one.
+/// Stores a newcomer that is decided, with its text unless another document lends one.
 pub(super) fn store_document(
     batch: &mut CommitBatch<'_>,
     decisions: &CommitDecisions,
     tokenizers: &[LoadedTokenizer],
     document: &PendingDocument<'_>,
-    text: Option<Vec<u8>>,
 ) -> Result<(), Error> {
     let prepared = document.prepared;
-    let header = decisions.header(document.id)?;
+    let header = decisions.newcomer(document.id)?.header.clone();
     let owns_text = header.place.text_of.is_none();
     // One text may have several prompts, and borrowers change owners.
     let owns_sketch = owns_text || batch.view().policy().compared == ComparedPart::Prompt;
@@ -53,7 +50,7 @@ pub(super) fn store_document(
     let id = batch.add(NewDocument {
         header,
         identity: prepared.identity,
-        text: text.filter(|_| owns_text),
+        text: owns_text.then(|| prepared.record.text.clone()),
         sketch: sketch.map(|sketch| sketch.as_bytes().to_vec()),
         metadata: prepared.record.metadata.clone(),
         indexed: prepared.indexed.clone(),
@@ -95,20 +92,7 @@ fn has_equal_compared_text(
     prepared: &FingerprintedRecord,
 ) -> Result<bool, Error> {
     Ok(session.compared() == ComparedPart::Text
-        || session.header(other)?.print.normalised == prepared.fingerprint.normalised)
-}
-
-/// The texts that no stored document has, compressed in parallel, in the order of the documents.
-pub(super) fn compress_texts(
-    batch: &mut CommitBatch<'_>,
-    new: &[PendingDocument<'_>],
-) -> Result<Vec<Option<Vec<u8>>>, StoreError> {
-    let encoder = batch.encoder(new.iter().map(|new| new.prepared.record.text.as_str()))?;
-    let compress = |new: &PendingDocument<'_>| {
-        let owns_text = new.twin.is_none();
-        owns_text.then(|| encoder.encode(&new.prepared.record.text)).transpose()
-    };
-    new.par_iter().with_min_len(8).map(compress).collect()
+        || session.print(other)?.normalised == prepared.fingerprint.normalised)
 }
 
 /// The newcomers of a commit that store a text, by its hash: others of the same text need not.
@@ -124,9 +108,10 @@ impl TextOwners {
     ) -> Result<Option<DocId>, Error> {
         let raw = new.prepared.raw;
         if let Some(old) = new.supersedes {
-            let header = session.header(old)?;
-            if header.print.raw == raw && has_equal_compared_text(session, old, new.prepared)? {
-                return Ok(Some(header.place.text_owner(old)));
+            if session.print(old)?.raw == raw
+                && has_equal_compared_text(session, old, new.prepared)?
+            {
+                return Ok(Some(session.place(old)?.text_owner(old)));
             }
         }
         if new.twin.is_some() {

@@ -72,8 +72,7 @@ impl FingerprintedRecord {
         let Fingerprint { tokens, normalised, sketch, .. } = &self.fingerprint;
         let is_keyed = matches!(self.record.key, RecordKey::Given(_));
         let identity = is_keyed.then_some(self.identity);
-        let text = (self.record.text.len() as u64, self.raw);
-        let hashes = block_hashes(text, identity, (*tokens, *normalised));
+        let hashes = block_hashes(self.raw, identity, (*tokens, *normalised));
         BlockKeys::new(hashes, sketch.as_ref().filter(|_| with_sketch).cloned())
     }
 }

@@ -242,13 +242,14 @@ impl IngestMonitor {
         }
         let example = match self.last {
             Some((document, Decision { matched: Some(matched), .. })) => {
-                let key = decisions.header(document)?.key.unwrap_or_else(|| document.to_string());
-                let witness = decisions.header(matched.witness)?;
-                let witness_key = if matched.witness.0 < view.documents() {
-                    view.display_key(matched.witness)?
-                } else {
-                    witness.key.unwrap_or_else(|| matched.witness.to_string())
+                let key = |id: DocId| {
+                    Ok::<_, Error>(decisions.key(id)?.unwrap_or_else(|| id.to_string()))
                 };
+                let witness_key = match matched.witness.0 < view.documents() {
+                    true => view.display_key(matched.witness)?,
+                    false => key(matched.witness)?,
+                };
+                let key = key(document)?;
                 format!(
                     "`{key}` was taken for a duplicate of `{witness_key}` (similarity {:.3})",
                     matched.jaccard()
@@ -373,13 +374,12 @@ impl IngestMonitor {
         let before = documents.rank(since.0.saturating_sub(1)).checked_sub(1);
         let before = before.filter(|_| since.0 > 0 && !is_new_keyed);
         let Some(last) = before.and_then(|at| documents.select(at)) else { return Ok(None) };
-        let header = view.expect_header(DocId(last))?;
         let (source, added) = (record.name.clone(), self.added);
-        if let Some(key) = header.key {
+        if let Some(key) = view.key(DocId(last))? {
             return Ok((added >= SOURCE).then_some(Alarm::IdsForgotten { source, added, key }));
         }
         let Some((hash, variables)) = &self.template else { return Ok(None) };
-        let earlier = view.template_of(header.commit)?;
+        let earlier = view.template_of(view.commit_of(DocId(last))?)?;
         let earlier =
             earlier.filter(|earlier| (&earlier.hash, &earlier.variables) != (hash, variables));
         Ok(earlier.map(|earlier| Alarm::OtherTemplate { source, added, earlier: earlier.hash }))

@@ -154,9 +154,10 @@ pub struct DocumentCluster {
 /// [`InspectError`] for an id that was never given, [`InspectError`] when a row
 /// cannot be read.
 pub fn show(view: &View, document: DocId) -> Result<DocumentDetails, InspectError> {
-    let Some(header) = view.header(document)? else {
+    if document.0 >= view.documents() {
         return Err(SqlError::NoDocument { document, documents: view.documents() }.into());
-    };
+    }
+    let header = view.document(document)?;
     let standing = view.standing(document)?;
     let metadata = RawValue::from_string(view.metadata(document)?)
         .map_err(|error| SqlError::Metadata { document, why: error.to_string() })?;

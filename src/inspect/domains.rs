@@ -106,13 +106,10 @@ fn each(
             let lengths = view.column_block(system_fields::BYTES, block)?;
             let ids = block * model::BLOCK_SIZE..view.documents();
             let ids = ids.start..ids.end.min(ids.start + model::BLOCK_SIZE);
-            for row in view.headers(ids)? {
-                let (document, header) = row?;
-                let Some(key) = header.key.as_deref() else { continue };
-                if !documents.contains(document.0) {
-                    continue;
-                }
-                if let Some(domain) = domain_of(key) {
+            for row in view.keys(ids)? {
+                let (document, key) = row?;
+                let Some(key) = key.filter(|_| documents.contains(document.0)) else { continue };
+                if let Some(domain) = domain_of(&key) {
                     take(&domain, lengths.expect(system_fields::BYTES, document)?);
                 }
             }

@@ -225,7 +225,7 @@ pub(super) fn forecast_layout(
     let (numerator, denominator) = TEXT_SHARE;
     let texts = scale(bytes, numerator, denominator);
     let family = |family, bytes| FamilyForecast { family, bytes, grows: FamilyGrowth::Documents };
-    let mut disk = vec![family("texts", texts)];
+    let mut disk = vec![family("text_pages", texts)];
     for (name, each) in families {
         #[expect(
             clippy::cast_possible_truncation,

@@ -4,10 +4,12 @@ use crate::sql::error::SqlError;
 use model::{DocId, FileId, SourceId, Standing, key_identity};
 use roaring::RoaringTreemap;
 use std::collections::{BTreeSet, HashMap};
-use store::{DocumentRecord, View, key_at, system_fields};
+use store::{DocumentPlace, StoreError, View, key_at, system_fields};
 
 /// Files remembered while keys are shown; a corpus with a file for each document would otherwise hold all.
 const REMEMBERED: usize = 4096;
+/// Documents whose keys or places are read at once.
+const READ_AT_ONCE: usize = 1024;
 /// Keys that an error names, of documents read at one place.
 const NAMED: usize = 3;
 
@@ -20,43 +22,44 @@ pub(crate) struct KeyFormatter {
 
 impl KeyFormatter {
     /// As [`View::display_key`].
-    pub(crate) fn shown(
+    pub(crate) fn shown(&mut self, view: &View, document: DocId) -> Result<String, SqlError> {
+        match view.key(document)? {
+            Some(key) => Ok(key),
+            None => self.at(view, document, &view.place(document)?),
+        }
+    }
+
+    /// The key shown for a document without one that was read there.
+    pub(crate) fn at(
         &mut self,
         view: &View,
         document: DocId,
-        header: &DocumentRecord,
+        place: &DocumentPlace,
     ) -> Result<String, SqlError> {
-        if let Some(key) = &header.key {
-            return Ok(key.clone());
-        }
-        Ok(key_at(&self.place(view, header)?, document))
+        Ok(key_at(&self.place(view, place)?, document))
     }
 
     /// As [`View::display_place`].
-    fn place(&mut self, view: &View, header: &DocumentRecord) -> Result<String, SqlError> {
-        let file = (header.place.source, header.place.file);
+    fn place(&mut self, view: &View, place: &DocumentPlace) -> Result<String, SqlError> {
+        let file = (place.source, place.file);
         if let Some((path, numbered)) = self.files.get(&file) {
-            return Ok(if *numbered {
-                format!("{path}:{}", header.place.number)
-            } else {
-                path.clone()
-            });
+            return Ok(if *numbered { format!("{path}:{}", place.number) } else { path.clone() });
         }
-        let place = view.display_place(&header.place)?;
+        let shown = view.display_place(place)?;
         if self.files.len() >= REMEMBERED {
             self.files.clear();
         }
         // The one document of a file is shown alike whether or not its path ends in `:0`.
-        let path = place.strip_suffix(&format!(":{}", header.place.number)).map(str::to_owned);
+        let path = shown.strip_suffix(&format!(":{}", place.number)).map(str::to_owned);
         let numbered = path.is_some();
-        self.files.insert(file, (path.unwrap_or_else(|| place.clone()), numbered));
-        Ok(place)
+        self.files.insert(file, (path.unwrap_or_else(|| shown.clone()), numbered));
+        Ok(shown)
     }
 }
 
 /// Documents of that key in any source, oldest first: the key the user gave, or else the `PATH:NUMBER@ID` shown for a
 /// document without one. Where none has the key, the one document that was read at this place, `PATH` or `PATH:NUMBER`.
-/// For a place the headers are read of the sources that have the file.
+/// For a place the documents are read of the sources that have the file.
 ///
 /// # Errors
 /// [`SqlError::Ambiguous`] when several were read at this place; [`SqlError::Store`] when a row cannot be read.
@@ -75,7 +78,7 @@ pub fn find_key(view: &View, key: &str) -> Result<Vec<DocId>, SqlError> {
 }
 
 /// Documents of any of these keys, as they are shown. A given key is looked up. Only if the key is known, or may have
-/// been before a purge, are the headers read of documents that gave way to others, once for all keys.
+/// been before a purge, are the keys read of documents that gave way to others, once for all keys.
 pub(crate) fn find_keys(view: &View, keys: &[String]) -> Result<Vec<DocId>, SqlError> {
     let wanted: BTreeSet<&str> = keys.iter().map(String::as_str).collect();
     let mut gave_way: Option<RoaringTreemap> = None;
@@ -104,9 +107,10 @@ pub(crate) fn find_keys(view: &View, keys: &[String]) -> Result<Vec<DocId>, SqlE
                 candidates |= older;
             }
         }
-        let is_wanted =
-            |header: &DocumentRecord| header.key.as_deref().is_some_and(|key| wanted.contains(key));
-        collect(view, &candidates, &mut found, is_wanted)?;
+        let read = |documents: &[DocId]| view.keys_of(documents);
+        collect(&candidates, &mut found, read, |_, key: Option<String>| {
+            Ok(key.is_some_and(|key| wanted.contains(key.as_str())))
+        })?;
     }
     for key in &wanted {
         if let Some((_, document)) = numbered(key, '@').filter(|(_, id)| *id < view.documents()) {
@@ -134,9 +138,10 @@ fn read_at(view: &View, place: &str) -> Result<Vec<DocId>, SqlError> {
         if !positions.is_empty() {
             let of_source =
                 view.documents_with(system_fields::SOURCE, &system_fields::source_value(source))?;
-            collect(view, &of_source, &mut found, |header| {
-                let at = |number| positions.contains(&(header.place.file, number));
-                header.key.is_none() && (at(None) || at(Some(header.place.number)))
+            let read = |documents: &[DocId]| view.places_of(documents);
+            collect(&of_source, &mut found, read, |document, place: DocumentPlace| {
+                let at = |number| positions.contains(&(place.file, number));
+                Ok((at(None) || at(Some(place.number))) && view.key(document)?.is_none())
             })?;
         }
     }
@@ -158,16 +163,23 @@ fn others(view: &View) -> Result<RoaringTreemap, SqlError> {
     Ok(found)
 }
 
-fn collect(
-    view: &View,
+/// Adds to `found` the candidates that are looked for, by a part of them that `read` gives.
+fn collect<T>(
     candidates: &RoaringTreemap,
     found: &mut BTreeSet<DocId>,
-    has_key: impl Fn(&DocumentRecord) -> bool,
+    read: impl Fn(&[DocId]) -> Result<Vec<T>, StoreError>,
+    is_one: impl Fn(DocId, T) -> Result<bool, StoreError>,
 ) -> Result<(), SqlError> {
-    for document in candidates.iter().map(DocId) {
-        if has_key(&view.expect_header(document)?) {
-            found.insert(document);
+    let mut candidates = candidates.iter().map(DocId);
+    loop {
+        let these: Vec<DocId> = candidates.by_ref().take(READ_AT_ONCE).collect();
+        if these.is_empty() {
+            return Ok(());
+        }
+        for (document, part) in these.iter().zip(read(&these)?) {
+            if is_one(*document, part)? {
+                found.insert(*document);
+            }
         }
     }
-    Ok(())
 }

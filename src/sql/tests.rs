@@ -81,7 +81,6 @@ fn corpus(documents: &[Sketch]) -> (tempfile::TempDir, View) {
     batch.commit(&CommitRecord::about("tokenizer", "")).unwrap();
 
     let mut batch = writer.begin().unwrap();
-    let encoder = batch.encoder(std::iter::empty()).unwrap();
     let file = FileRecord {
         file: 1,
         size: 1,
@@ -117,15 +116,15 @@ fn corpus(documents: &[Sketch]) -> (tempfile::TempDir, View) {
         };
         let id = batch
             .add(NewDocument {
-                header: header.clone(),
+                header,
                 identity,
-                text: Some(encoder.encode(&sketch.text).unwrap()),
+                text: Some(sketch.text.clone()),
                 sketch: None,
                 metadata: sketch.metadata.clone(),
                 indexed: store::indexed(&sketch.metadata, &declared()),
             })
             .unwrap();
-        batch.set_standing(id, &header, None, sketch.standing).unwrap();
+        batch.set_standing(id, None, sketch.standing).unwrap();
         if let Some(count) = sketch.tokens {
             let count = batch.put_tokens(TokenizerId(0), id, &vec![1; count], 100).unwrap();
             batch.count_tokens(TokenizerId(0), source, count).unwrap();

@@ -133,10 +133,10 @@ fn expected(
     let loaded = corpus.tokenizer(Some("own")).unwrap().tokenizer;
     let mut all = BTreeMap::new();
     for document in (0..view.documents()).map(DocId) {
-        let header = view.expect_header(document).unwrap();
+        let source = view.source_of(document).unwrap();
         let text = view.text(document).unwrap();
         let form = view.text_form(document).unwrap().unwrap_or_default();
-        for pass in 0..passes[view.source_name(header.place.source).unwrap()] {
+        for pass in 0..passes[view.source_name(source).unwrap()] {
             let mut ids = Vec::new();
             let draw = segmentation.of_pass(pass);
             loaded.encode_segmentation(&text, form.specials, draw, &mut ids).unwrap();

@@ -10,9 +10,7 @@ use roaring::RoaringTreemap;
 use serde::Serialize;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
-use store::{
-    self, DamagedCorpus, DocumentRecord, StoreError, SuiteRecord, View, lost_name, ranges,
-};
+use store::{self, DamagedCorpus, DocumentPlace, StoreError, SuiteRecord, View, lost_name, ranges};
 
 /// Members of the records for the copy, beginning with a character that no field of a document has.
 const TEXT: &str = "\u{1}text";
@@ -247,17 +245,18 @@ struct CopiedDocument {
 }
 
 fn read(view: &View, document: DocId, key: &mut Option<String>) -> Result<CopiedDocument, Error> {
-    let header = view.expect_header(document)?;
-    key.clone_from(&header.key);
-    let text = view.text_of_owner(header.place.text_owner(document))?;
-    if blake3::hash(text.as_bytes()).as_bytes().get(..16) != Some(header.print.raw.as_slice()) {
-        let (what, family) = ("text that was stored", "texts");
+    let place = view.place(document)?;
+    *key = view.key(document)?;
+    let text = view.text_of_owner(place.text_owner(document))?;
+    let raw = view.print(document)?.raw;
+    if blake3::hash(text.as_bytes()).as_bytes().get(..16) != Some(raw.as_slice()) {
+        let (what, family) = ("text that was stored", "text_pages");
         return Err(StoreError::Missing { what, family, key: document.to_string() }.into());
     }
     let metadata = view.metadata(document);
     let is_bare = metadata.is_err();
     let metadata = metadata.unwrap_or_else(|_| "{}".to_owned());
-    let (source, shown) = (source_name(view, &header), shown_key(view, document));
+    let (source, shown) = (source_name(view, &place), shown_key(view, document));
     let quoted = |text: &str| serde_json::Value::from(text).to_string();
     let members: [(&str, &str); 3] = [(SOURCE, &source), (KEY, &shown), (TEXT, &text)];
     let members = members.map(|(name, value)| format!("{}:{}", quoted(name), quoted(value)));
@@ -269,9 +268,9 @@ fn read(view: &View, document: DocId, key: &mut Option<String>) -> Result<Copied
 }
 
 /// The source that a document has in the copy.
-fn source_name(view: &View, header: &DocumentRecord) -> String {
-    let known = view.sources().nth(header.place.source.0 as usize);
-    known.map_or_else(|| lost_name(header.place.source), |(_, record)| record.name.clone())
+fn source_name(view: &View, place: &DocumentPlace) -> String {
+    let known = view.sources().nth(place.source.0 as usize);
+    known.map_or_else(|| lost_name(place.source), |(_, record)| record.name.clone())
 }
 
 /// The key that a document has in the copy: its own, or the place where it was read.
@@ -281,13 +280,8 @@ fn shown_key(view: &View, document: DocId) -> String {
 }
 
 /// The extent to which the removal of a document blocks others.
-fn extent(
-    view: &View,
-    blocklist: &Blocklist<'_>,
-    document: DocId,
-    header: &DocumentRecord,
-) -> Result<BlockExtent, Error> {
-    let of = BlockKeys::of_removed(view, document, header, blocklist.reach())?;
+fn extent(view: &View, blocklist: &Blocklist<'_>, document: DocId) -> Result<BlockExtent, Error> {
+    let of = BlockKeys::of_removed(view, document, (blocklist.reach(), true))?;
     blocklist.extent_of(document, &of)
 }
 
@@ -310,17 +304,17 @@ fn remove_again(
     let is_numbered = writer.view().documents() == copied.len();
     // Lost documents were not copied.
     for document in (removed & copied).iter().map(DocId) {
-        let header = view.expect_header(document)?;
+        let place = view.place(document)?;
         // A newer document may have the same key, and was not removed.
         let found = if is_numbered {
             Some(place_in(copied, document))
         } else {
-            let source = source_name(view, &header);
+            let source = source_name(view, &place);
             let identity = key_identity(&source, &shown_key(view, document));
             writer.view().identities(&[identity])?.into_iter().next().flatten()
         };
         if let Some(found) = found {
-            let extent = blocklist.as_ref().and_then(|it| extent(view, it, document, &header).ok());
+            let extent = blocklist.as_ref().and_then(|it| extent(view, it, document).ok());
             if extent.is_none() {
                 unknown.insert(document.0);
             }

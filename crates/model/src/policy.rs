@@ -456,6 +456,16 @@ impl Policy {
         Ok(())
     }
 
+    /// Bytes of a sketch.
+    #[must_use]
+    pub const fn sketch_bytes(&self) -> usize {
+        let slot = match self.signature {
+            Signature::Native => 1,
+            Signature::Bigcode => 4,
+        };
+        self.hashes as usize * slot
+    }
+
     /// What `other` needs that documents stored under this policy do not have, and what they have instead; none where
     /// the corpus can go over to it.
     ///

@@ -6,8 +6,8 @@
 use crate::bytes::bitmap_block::BitmapDelta;
 use crate::bytes::key::StoreKey;
 use crate::bytes::number_block::{NumberBlock, NumberPatch};
+use crate::bytes::page_changes::PageChanges;
 use crate::bytes::record::{self, CommitRecord, SourceRecord, StoreState};
-use crate::bytes::text::TextEncoder;
 use crate::database::family::{StoreFamily, damaged_table, family_handle};
 use crate::error::StoreError;
 use crate::files::journal::JournalEntry;
@@ -37,6 +37,7 @@ pub struct CommitBatch<'w> {
     /// Generations whose band entries are all deleted.
     pub(crate) forgotten: Vec<Range<u32>>,
     pub(crate) identities: SortedRows,
+    pub(crate) pages: PageChanges,
     pub(crate) state: StoreState,
     pub(crate) sources: BTreeMap<SourceId, SourceRecord>,
     pub(crate) names: HashMap<String, SourceId>,
@@ -52,7 +53,6 @@ pub struct CommitBatch<'w> {
     pub(crate) undecided_from: DocId,
     /// Kept documents afterwards, when this batch makes another generation current.
     pub(crate) switched: Option<Arc<RoaringTreemap>>,
-    pub(crate) encoder: Option<Arc<TextEncoder>>,
     /// What the layers above keep between commits, and what they leave with this one.
     pub(crate) carry_over: CommitCarryOver,
     pub(crate) left: Option<Box<dyn Any + Send>>,
@@ -91,6 +91,7 @@ impl CommitBatch<'_> {
             forgotten: Vec::new(),
             reranked: BTreeMap::new(),
             identities: SortedRows::default(),
+            pages: PageChanges::default(),
             state,
             sources: BTreeMap::new(),
             names,
@@ -103,7 +104,6 @@ impl CommitBatch<'_> {
             kept_before,
             undecided_from,
             switched: None,
-            encoder: None,
             carry_over,
             left: None,
             carry_over_budget,
@@ -212,6 +212,7 @@ impl CommitBatch<'_> {
         let forgotten = std::mem::take(&mut self.forgotten);
         let bands = self.writer.bands.drop_generations(bands, forgotten, &mut self.rows)?;
         self.write_identities()?;
+        self.write_pages()?;
         self.merge_postings()?;
         self.merge_numbers()?;
         let changed = self.write_sources()?;
@@ -250,9 +251,6 @@ impl CommitBatch<'_> {
         self.writer.terms.extend(self.new_terms.drain());
         if self.writer.terms.len() > TERM_CACHE {
             self.writer.terms.clear();
-        }
-        if let Some(encoder) = self.encoder.take() {
-            self.writer.encoder = encoder;
         }
         self.writer.bands.committed(bands)?;
         let known =

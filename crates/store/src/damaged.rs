@@ -8,16 +8,17 @@
 //!
 //! The corpus itself is not changed, but by [`mend_files`].
 
+use crate::bytes::key::DocumentKey;
+use crate::bytes::page::documents_of;
 use crate::bytes::record::StoreState;
-use crate::database::family::is_damage;
+use crate::database::family::{StoreFamily, is_damage};
 use crate::database::page_cache::PageCache;
 use crate::database::reads::decode_row;
 use crate::database::tuning::{self, MemoryBudget};
 use crate::database::whole_rows::whole_rows;
 use crate::database::{Database, PinnedMoment};
-use crate::documents::headers::Documents;
-use crate::documents::metadata::Metadata;
-use crate::documents::texts::Texts;
+use crate::documents::grid::PlacePages;
+use crate::documents::pages::{MetadataPages, TextPages};
 use crate::error::StoreError;
 use crate::files::directory::{CorpusDirectory, write_whole};
 use crate::files::journal;
@@ -335,7 +336,7 @@ fn put_end(path: &Path, end: &[u8]) -> Result<(), StoreError> {
 
 impl View {
     /// The last committed moment of a damaged database: what of its own records cannot be read is replaced, and said in
-    /// `damage`. Of documents there are as many as have a header, a text or metadata.
+    /// `damage`. Of documents there are as many as pages have.
     pub(crate) fn open_beside_damage(
         db: &Arc<Database>,
         memory: MemoryBudget,
@@ -376,13 +377,13 @@ impl View {
     /// High-water marks by the last rows that there are.
     fn state_of_rows(pinned: &PinnedMoment) -> StoreState {
         let documents = [
-            pinned.last_key::<Documents>().map(|key| key.document.0),
-            pinned.last_key::<Texts>().map(|key| key.document.0),
-            pinned.last_key::<Metadata>().map(|key| key.document.0),
+            end_of_pages::<PlacePages>(pinned),
+            end_of_pages::<TextPages>(pinned),
+            end_of_pages::<MetadataPages>(pinned),
         ];
         StoreState {
             commit: pinned.last_key::<Commits>().map_or(0, |key| key.commit.0),
-            documents: documents.into_iter().flatten().max().map_or(0, |last| last + 1),
+            documents: documents.into_iter().flatten().max().unwrap_or(0),
             generation: UNKNOWN_GENERATION,
             next_source: pinned.last_key::<Sources>().map_or(0, |key| key.source.0 + 1),
             next_tokenizer: pinned.last_key::<Tokenizers>().map_or(0, |key| key.tokenizer.0 + 1),
@@ -452,6 +453,13 @@ impl View {
         removed -= &purged;
         Ok([removed, purged])
     }
+}
+
+/// The first document behind the pages of a family that can be read.
+fn end_of_pages<C: StoreFamily<Key = DocumentKey>>(pinned: &PinnedMoment) -> Option<u64> {
+    let last = pinned.last_key::<C>()?;
+    let documents = pinned.get::<C>(&last).ok()?.and_then(|page| documents_of(&page));
+    Some(last.document.0 + documents.unwrap_or(1))
 }
 
 fn why(error: Option<StoreError>) -> String {

@@ -414,7 +414,7 @@ impl From<StoreError> for Error {
 }
 
 /// The families whose rows follow from those of others: a repair makes them again. Of `tokens` and `loss` but what came
-/// with the records; of `sketches` but those of purged documents.
+/// with the records; of `sketch_pages` but what purged documents have.
 const DERIVED: [&str; 14] = [
     "tokens",
     "loss",
@@ -422,7 +422,7 @@ const DERIVED: [&str; 14] = [
     "terms",
     "postings",
     "exact",
-    "sketches",
+    "sketch_pages",
     "bands",
     "bands_more",
     "band_runs",

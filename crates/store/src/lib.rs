@@ -61,11 +61,11 @@ pub use decisions::blocks::block_hashes;
 pub use decisions::generations::SourceTotals;
 pub use decisions::lineage::{LineageRoots, TOO_MANY_ROOTS};
 pub use decisions::matches::MatchIter;
+pub use documents::document::{DocumentRecord, NewDocument, key_at};
 pub use documents::erase::Erasure;
 pub use documents::fields::{
     check_column_name, check_keep_order, declaration, declare_field, declare_fields,
 };
-pub use documents::headers::{DocumentRecord, NewDocument, key_at};
 pub use documents::indexed_values::{IndexedValues, indexed};
 pub use documents::metadata::with_fields;
 pub use documents::numbers::NumberBlockHandle;

@@ -1,19 +1,24 @@
-//! Runs the migration ladder: from the version found to the one this release writes.
+//! The store format, and converting a corpus of the one before: a copy that takes the place of the old database.
 
 #[path = "../migrations/mod.rs"]
 mod migrations;
 
-use crate::bytes::record;
+use crate::database::Database;
 use crate::database::family::{StoreFamily, corrupt_row, damaged_family, family_handle};
+use crate::database::tuning::MemoryBudget;
 use crate::error::{DecodeError, StoreError};
+use crate::files::directory::CorpusDirectory;
 use crate::meta::{self, Meta};
-use migrations::STEPS;
-use rocksdb::{DB, WriteBatch, WriteOptions};
+use migrations::v0009;
+use rocksdb::DB;
+use std::sync::Arc;
+
+pub(crate) use migrations::v0009::{FROM as CONVERTED, before, finish};
 
 /// The format version this release writes.
 #[must_use]
-pub fn current() -> u32 {
-    STEPS.last().map_or(0, |step| step.to)
+pub const fn current() -> u32 {
+    9
 }
 
 /// Version of an open database; 0 when it was never written.
@@ -49,18 +54,26 @@ pub(crate) fn extent(db: &DB) -> Result<(u64, u64), StoreError> {
     Ok((number(1)?, number(9)?))
 }
 
-/// Runs every step above the version found; each is one synced batch that also raises the version.
-pub(crate) fn run_migrations(db: &DB) -> Result<(), StoreError> {
-    let found = version(db)?;
-    for step in STEPS.iter().filter(|step| step.to > found) {
-        let mut rows = WriteBatch::default();
-        (step.apply)(db, &mut rows)?;
-        let mut format = step.to.to_le_bytes().to_vec();
-        format.extend_from_slice(env!("CARGO_PKG_VERSION").as_bytes());
-        rows.put_cf(&family_handle::<Meta>(db)?, "format", format);
-        let mut options = WriteOptions::default();
-        options.set_sync(true);
-        db.write_opt(rows, &options)?;
-    }
-    Ok(())
+/// The row of the format version.
+pub(crate) fn format_row() -> Vec<u8> {
+    let mut row = current().to_le_bytes().to_vec();
+    row.extend_from_slice(env!("CARGO_PKG_VERSION").as_bytes());
+    row
+}
+
+/// Converts a corpus of the format before, or goes on with that.
+///
+/// # Errors
+/// [`StoreError`]: `refuse` refuses the old database, a row of it cannot be read, there is no room.
+pub(crate) fn convert(
+    place: CorpusDirectory,
+    (memory, threads): (MemoryBudget, usize),
+    refuse: impl FnOnce(&DB) -> Result<(), StoreError>,
+) -> Result<CorpusDirectory, StoreError> {
+    let old = Arc::new(Database::from(v0009::open_old(&place.database(), memory)?));
+    refuse(&old)?;
+    v0009::copy(&old, &v0009::making(&place), (memory, threads), v0009::CopyLimits::default())?;
+    drop(old);
+    v0009::mark(&place)?;
+    finish(place)
 }

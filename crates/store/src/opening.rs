@@ -6,9 +6,8 @@
 
 use crate::bytes::key::{CommitKey, StoreKey};
 use crate::bytes::record::{self, CharterRecord, CommitRecord, StoreState};
-use crate::bytes::text::TextEncoder;
 use crate::database::Database;
-use crate::database::family::{StoreFamily, corrupt_row, family_handle, is_damage, unopened_table};
+use crate::database::family::{family_handle, is_damage, unopened_table};
 use crate::database::page_cache::PageCache;
 use crate::database::tuning::{self, MemoryBudget};
 use crate::error::StoreError;
@@ -51,7 +50,6 @@ pub fn create(path: &Path, policy: &Policy, fields: &[FieldDeclaration]) -> Resu
     options.create_missing_column_families(true);
     let db =
         DB::open_cf_descriptors(&options, place.database(), tuning::families(FAMILIES, memory))?;
-    migrate::run_migrations(&db)?;
     write_first_commit(&db, policy, fields)?;
     Journal::open(&place.journal(), &JournalContents::default())?
         .append(JournalEntry { commit: 1, documents: 0 }, wal::newest(&place)?)?;
@@ -65,11 +63,6 @@ pub fn create(path: &Path, policy: &Policy, fields: &[FieldDeclaration]) -> Resu
     Ok(())
 }
 
-/// The copy of hard links that is made in a corpus before it is converted.
-fn before_conversion() -> String {
-    format!("before-format-{}", migrate::current())
-}
-
 /// What opening a corpus for writing does to its store format, in a sentence for people; none where that is the format
 /// of this release, or where no format can be read.
 #[must_use]
@@ -77,10 +70,10 @@ pub fn conversion_note(path: &Path) -> Option<String> {
     let found = CorpusDirectory::new(path).read_format(migrate::current()).ok()?;
     (found < migrate::current()).then(|| {
         format!(
-            "{} has store format {found}: it is converted to format {}, which older releases cannot read; a copy of hard links stays in it as {}, to be deleted when all is well",
+            "{} has store format {found}: it is converted to format {}, which older releases cannot read; the database of before stays in it as {}, to be deleted when all is well",
             path.display(),
             migrate::current(),
-            before_conversion()
+            migrate::before()
         )
     })
 }
@@ -93,15 +86,9 @@ fn write_first_commit(
     let meta = family_handle::<Meta>(db)?;
     let mut rows = WriteBatch::default();
     rows.put_cf(&meta, "charter", record::encode("charter", &CharterRecord::new(policy, fields)?)?);
-    let state = db.get_pinned_cf(&meta, "state")?.ok_or(StoreError::Missing {
-        what: "record",
-        family: Meta::NAME,
-        key: "state".to_owned(),
-    })?;
-    let state: StoreState =
-        record::decode(&state).map_err(|why| corrupt_row::<Meta>("state", b"state", why))?;
-    let state = StoreState { commit: 1, ..state };
+    let state = StoreState { commit: 1, next_epoch: 1, ..StoreState::default() };
     rows.put_cf(&meta, "state", record::encode("state", &state)?);
+    rows.put_cf(&meta, "format", migrate::format_row());
     let record = CommitRecord::about("init", policy.to_string());
     let key = CommitKey { commit: CommitSeq(1) }.to_bytes();
     rows.put_cf(&family_handle::<Commits>(db)?, key, record::encode("commit", &record)?);
@@ -149,6 +136,7 @@ impl OpeningCorpus {
     /// Begins like [`OpeningCorpus::begin`], under a lock that is held already.
     fn under(lock: Arc<WriterLock>, place: CorpusDirectory) -> Result<Self, StoreError> {
         place.refuse_exchanged(&lock)?;
+        let place = migrate::finish(place)?;
         let found = place.read_format(migrate::current())?;
         scratch::sweep(&place, &[scratch::LINKS, scratch::DRY_RUN, scratch::NOTES]);
         let entries = journal::read_end(&place)?;
@@ -168,6 +156,7 @@ impl OpeningCorpus {
         self.note.map_or(0, |note| note.oldest_log)
     }
 
+    /// Refuses a corpus of another format.
     pub(crate) fn refuse_older(&self) -> Result<(), StoreError> {
         if self.found == migrate::current() {
             return Ok(());
@@ -247,9 +236,15 @@ impl OpeningCorpus {
         memory: MemoryBudget,
         threads: usize,
     ) -> Result<StoreWriter, StoreError> {
-        let mut options: Options = tuning::database(memory, threads);
-        // A step of the ladder may need a family that an older format did not have.
-        options.create_missing_column_families(self.found < migrate::current());
+        if self.found < migrate::current() {
+            if self.found < migrate::CONVERTED {
+                self.refuse_older()?;
+            }
+            let refuse = |db: &DB| self.refuse_lost(db);
+            let place = migrate::convert(self.place.clone(), (memory, threads), refuse)?;
+            return Self::under(self.lock, place)?.into_writer(memory, threads);
+        }
+        let options: Options = tuning::database(memory, threads);
         let database = self.place.database();
         let db = DB::open_cf_descriptors(&options, &database, tuning::families(FAMILIES, memory))
             .map_err(|error| self.refused_table(memory, error))?;
@@ -260,16 +255,7 @@ impl OpeningCorpus {
         }
         // Before anything is written: what is lost must not be lost twice.
         self.refuse_lost(&db)?;
-        let Self { place, found, lock, entries, note } = self;
-        if found < migrate::current() {
-            let before = place.name().join(before_conversion());
-            // One that stands there is of an earlier try: the ladder has not ended since.
-            if !before.exists() {
-                Checkpoint::new(&db)?.create_checkpoint(before)?;
-            }
-            migrate::run_migrations(&db)?;
-            place.write_format(migrate::current())?;
-        }
+        let Self { place, lock, entries, note, .. } = self;
         let db = Arc::new(db);
         let pages = PageCache::within(memory.pages);
         let view = View::open_now(&db, IndexReader::default(), &pages, memory, None)?;
@@ -278,15 +264,10 @@ impl OpeningCorpus {
         let journal = Journal::open(&place.journal(), &entries)?;
         let stands = JournalEntry { commit: view.commit().0, documents: view.documents() };
         let is_behind = entries.last().is_none_or(|entry| entry.commit < stands.commit);
-        let newest = view.state().next_dictionary.saturating_sub(1);
-        // A purge may have taken it, and found too few texts for another one.
-        let dictionary = view.find_dictionary(newest)?.map(|dictionary| (newest, dictionary));
-        let encoder = Arc::new(TextEncoder::new(dictionary));
         let mut writer = StoreWriter {
             db,
             journal,
             terms: HashMap::new(),
-            encoder,
             kept: None,
             bands,
             pages,
@@ -411,38 +392,10 @@ impl DryRunCorpus {
 
 #[cfg(test)]
 mod tests {
-    use super::super::read;
     use super::*;
     use crate::files::manifest_note::ManifestLength;
     use model::{DedupMode, IoError};
 
-    #[test]
-    fn lost_commits_are_refused_before_the_corpus_is_migrated() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("corpus");
-        let policy = Policy::new(DedupMode::Exact, 0.8).unwrap();
-        create(&path, &policy, &[]).unwrap();
-        let place = CorpusDirectory::new(&path);
-        // A journal ahead of the database, in a corpus of an older format.
-        let entries = journal::read(&place.journal()).unwrap();
-        let ahead = JournalEntry { commit: 7, documents: 3 };
-        Journal::open(&place.journal(), &entries).unwrap().append(ahead, None).unwrap();
-        let format = format!("corpusdb {} 0.0.1\n", migrate::current() - 1);
-        std::fs::write(place.format(), &format).unwrap();
-        let memory = MemoryBudget::within(16 << 20);
-        let refused = StoreWriter::open(&path, memory, 2).err().unwrap();
-        assert!(matches!(refused, StoreError::LostCommits { journal: 7, .. }), "{refused}");
-        assert_eq!(std::fs::read_to_string(place.format()).unwrap(), format);
-        let before = path.join(before_conversion());
-        assert!(!before.exists());
-        // Without the lost commit it is migrated and opened.
-        let mut bytes = std::fs::read(place.journal()).unwrap();
-        bytes.truncate(bytes.len() - 24);
-        std::fs::write(place.journal(), bytes).unwrap();
-        drop(StoreWriter::open(&path, memory, 2).unwrap());
-        assert!(before.exists());
-        assert_eq!(read(&path, memory).unwrap().commit().0, 1);
-    }
     /// A compaction in the background may lengthen the manifest before RocksDB's checkpoint knows of it.
     #[test]
     fn a_copy_of_an_earlier_moment_is_no_loss_of_tables() {

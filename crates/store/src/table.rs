@@ -9,13 +9,12 @@ use crate::decisions::blocks::Blocks;
 use crate::decisions::hashes::{Exact, Keys};
 use crate::decisions::lineage::Lineage;
 use crate::decisions::matches::{Matches, Members};
-use crate::documents::headers::Documents;
+use crate::documents::grid::{PlacePages, PrintPages, SketchPages};
 use crate::documents::loss::Loss;
-use crate::documents::metadata::Metadata;
 use crate::documents::numbers::Columns;
+use crate::documents::pages::{KeyPages, MetadataPages, TextPages};
 use crate::documents::postings::Postings;
 use crate::documents::terms::Terms;
-use crate::documents::texts::{Dictionaries, Sketches, Texts};
 use crate::documents::tokens::Tokens;
 use crate::error::StoreError;
 use crate::index::{BandRuns, Bands, BandsMore};
@@ -53,10 +52,11 @@ families!(
     Snapshots,
     Epochs,
     Rejects,
-    Dictionaries,
-    Documents,
-    Metadata,
-    Texts,
+    PlacePages,
+    PrintPages,
+    KeyPages,
+    MetadataPages,
+    TextPages,
     Tokens,
     Loss,
     Columns,
@@ -64,7 +64,7 @@ families!(
     Postings,
     Exact,
     Blocks,
-    Sketches,
+    SketchPages,
     Bands,
     BandsMore,
     BandRuns,

@@ -5,7 +5,6 @@
 use crate::bytes::record::{
     FieldRecord, RepairRecord, SourceRecord, StoreState, SuiteRecord, TokenizerRecord,
 };
-use crate::bytes::text::TextDecoder;
 use crate::database::family::StoreFamily;
 use crate::database::page_cache::{MomentPages, PageCache};
 use crate::database::tuning::MemoryBudget;
@@ -43,7 +42,6 @@ pub(crate) struct StoreMoment {
     pub(crate) records: MomentRecords,
     /// The suites, read at their first use.
     pub(crate) suites: OnceLock<Vec<(SuiteId, SuiteRecord)>>,
-    pub(crate) decoder: TextDecoder,
     pub(crate) bands: IndexReader,
     pub(crate) pages: MomentPages,
     pub(crate) queries: usize,
@@ -114,7 +112,6 @@ impl View {
             added,
             records,
             suites: OnceLock::new(),
-            decoder: TextDecoder::default(),
             bands,
             pages: pages.of_moment(),
             queries: memory.queries,

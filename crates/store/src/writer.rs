@@ -6,7 +6,6 @@
 //! not acknowledged become tables at once, since nobody noted where they end.
 
 use crate::bytes::record::CommitRecord;
-use crate::bytes::text::TextEncoder;
 use crate::database::Database;
 use crate::database::compact::{self, PIECE, compact};
 use crate::database::family::{FamilyInfo, damaged_table};
@@ -31,15 +30,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// writer begins one.
 const REPLAY: u64 = 4 << 20;
 const LOGS: usize = 16;
-/// How many times as long as the logs the tables are at least.
-const TABLES_TO_LOG: u64 = 64;
+/// How many times as long as the logs the tables are at least. A commit of one document writes some 40 kB of pages again.
+const TABLES_TO_LOG: u64 = 4;
 
 /// The one process that writes.
 pub struct StoreWriter {
     pub(crate) db: Arc<Database>,
     pub(crate) journal: Journal,
     pub(crate) terms: HashMap<(FieldId, Vec<u8>), TermId>,
-    pub(crate) encoder: Arc<TextEncoder>,
     /// Kept documents as of the last commit, one bit a document; read when the first commit begins.
     pub(crate) kept: Option<Arc<RoaringTreemap>>,
     pub(crate) bands: IndexWriter,

@@ -377,8 +377,8 @@ fn note_copies(
 ) -> anyhow::Result<()> {
     let mut names = Vec::new();
     for id in copies.iter().take(COPIES) {
-        let header = corpus.view().expect_header(DocId(id)).map_err(corpusdb::Error::from)?;
-        names.push(header.key.unwrap_or_else(|| format!("id:{id}")));
+        let key = corpus.view().key(DocId(id)).map_err(corpusdb::Error::from)?;
+        names.push(key.unwrap_or_else(|| format!("id:{id}")));
     }
     let more = copies.len() - names.len() as u64;
     if more > 0 {
@@ -500,10 +500,6 @@ fn print_purge(report: &PurgeReport, out: &mut Output) {
             "outputs on record had some of them, or may have: `corpusdb who` lists them",
         ),
         (report.verdicts, "verdicts on texts that no other document has are gone"),
-        (
-            report.texts_rewritten,
-            "other texts are compressed once more, since their dictionary held parts of erased ones",
-        ),
     ] {
         if count > 0 {
             out.line(format!("  {} {what}", n(count)));

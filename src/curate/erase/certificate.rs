@@ -21,7 +21,7 @@ use store::{LiveTable, OutputKind, StoredRow, TracePart, TraceRun, View, format_
 const LISTED: usize = 1000;
 /// Families whose rows have words of users and records, which may quote in any spelling.
 const SPELLED: [&str; 8] =
-    ["meta", "commits", "tokenizers", "snapshots", "epochs", "rejects", "metadata", "terms"];
+    ["meta", "commits", "tokenizers", "snapshots", "epochs", "rejects", "metadata_pages", "terms"];
 /// Bytes of a file that are read at a time.
 const BLOCK: usize = 1 << 20;
 
@@ -430,9 +430,11 @@ impl TraceGroups<'_> {
         if texts.is_empty() {
             return Ok(());
         }
-        for row in self.view.headers(0..self.view.documents())? {
-            let (document, header) = row?;
-            if header.bytes > 0 && texts.contains(&header.print.raw) && !purged.contains(document.0)
+        for row in self.view.prints(0..self.view.documents())? {
+            let (document, print) = row?;
+            if texts.contains(&print.raw)
+                && !purged.contains(document.0)
+                && self.view.text_bytes(document)? > 0
             {
                 certificate.copies_left += 1;
                 if certificate.copies.len() < LISTED {
@@ -482,7 +484,7 @@ fn search_rows(
             families.push(SearchedFamily { name, ..SearchedFamily::default() });
         }
         if let Some(family) = families.last_mut() {
-            family.rows += 1;
+            family.rows += u64::from(row.is_stored);
             family.bytes += (row.key.len() + row.value.len()) as u64;
         }
         if rows.is_multiple_of(1 << 14) && context.interrupt.is_raised() {

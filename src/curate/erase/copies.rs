@@ -89,7 +89,7 @@ fn holders(
         context.interrupt.check()?;
         let mut wanted = BlockKeyIndex::default();
         for document in documents.by_ref().take(BlockKeyIndex::most(reach)) {
-            wanted.add(view, document, &view.expect_header(document)?, reach)?;
+            wanted.add(view, document, reach)?;
         }
         let found = wanted.find(view, others, reach)?;
         met.extend(found.into_values().flatten().map(|DocId(document)| document));

@@ -5,7 +5,6 @@
 //!
 //! * the documents are removed, as `remove` does it
 //! * `rows`: texts that they lent to others move on
-//! * `dictionaries` that have pieces of their texts are replaced
 //! * `rows`: hashes of them are kept (`traces`), their rows are erased
 //! * `quotes`: snapshots, `values` of fields, verdicts and rejected records that quote them, in any of the
 //!   `spellings`; `words` of users that do; `names` that hold one are listed
@@ -13,8 +12,8 @@
 //!
 //! `certificate` searches every row and every file for what was erased, and reports what it found.
 //!
-//! A purged document stays as an empty one, with a text row of no bytes: a new mark in headers would need support in
-//! every reader, while standings and empty texts are known to all. When a blocked text comes again it is not stored at
+//! A purged document stays as an empty one, with a text of no bytes: a new mark would need support in every reader, while
+//! standings and empty texts are known to all. When a blocked text comes again it is not stored at
 //! all, since storing it as `blocked` would bring it back to the disk.
 //!
 //! RocksDB writes its list of files, which has the first and last key of every table, from scratch only when it opens:
@@ -25,7 +24,6 @@
 
 mod certificate;
 mod copies;
-mod dictionaries;
 mod names;
 mod quotes;
 mod rows;
@@ -57,7 +55,7 @@ use store::{BlockKind, CommitRecord, PendingPurge, StoreError, StoreWriter};
 use traces::TraceSearch;
 
 /// The families that have something of a document, or of what quotes it.
-pub(crate) const TOUCHED: [&str; 22] = [
+pub(crate) const TOUCHED: [&str; 23] = [
     "meta",
     "commits",
     "sources",
@@ -67,16 +65,17 @@ pub(crate) const TOUCHED: [&str; 22] = [
     "removals",
     "snapshots",
     "rejects",
-    "dicts",
-    "documents",
-    "metadata",
-    "texts",
+    "place_pages",
+    "print_pages",
+    "key_pages",
+    "metadata_pages",
+    "text_pages",
     "tokens",
     "loss",
     "columns",
     "terms",
     "postings",
-    "sketches",
+    "sketch_pages",
     "keys",
     "contamination",
     "verdicts",
@@ -106,10 +105,6 @@ pub struct PurgeReport {
     pub blocked: u64,
     /// Texts that other documents share, moved to these.
     pub moved_texts: u64,
-    /// Dictionaries that had pieces of their texts, and texts that were compressed again for it.
-    pub dictionaries: u64,
-    /// Texts that were compressed again with a new dictionary.
-    pub texts_rewritten: u64,
     /// Snapshots that had shown some of them as kept.
     pub snapshots: u64,
     /// Rejected records that quoted them.
@@ -315,7 +310,6 @@ fn finish(
     if !documents.is_empty() {
         purge.commits.stage("moving shared texts and ids", None);
         rows::move_texts(purge, &documents, context.memory)?;
-        dictionaries::replace(purge, &documents)?;
         words::redact_short_keys(purge, &documents)?;
         quotes::of_values(purge, &documents, context.memory)?;
         rows::erase(purge, &documents)?;

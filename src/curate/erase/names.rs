@@ -8,7 +8,7 @@ use roaring::RoaringTreemap;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use store::{DocumentRecord, View};
+use store::View;
 
 /// Files whose names are looked at.
 const FILES: usize = 100;
@@ -79,14 +79,14 @@ pub(crate) fn naming(view: &View, documents: &RoaringTreemap) -> Result<Vec<Eras
     let mut names = names_of(view)?;
     let mut files: BTreeMap<(SourceId, FileId), NameSearch> = BTreeMap::new();
     for document in (documents - &purged).iter().map(DocId) {
-        let (header, metadata) = (view.expect_header(document)?, view.metadata(document)?);
-        let file = (header.place.source, header.place.file);
+        let (place, key) = (view.place(document)?, view.key(document)?);
+        let file = (place.source, place.file);
         if files.len() < FILES && !files.contains_key(&file) {
             let path = view.file_path(file.0, file.1)?.unwrap_or_default();
             files.insert(file, NameSearch::new("file", &path, None));
         }
         let mut own = files.get_mut(&file);
-        each(&header, &metadata, &mut |value| {
+        each(key.as_deref(), &view.metadata(document)?, &mut |value| {
             names.iter_mut().chain(own.as_deref_mut()).for_each(|name| name.look(value));
         });
     }
@@ -95,12 +95,12 @@ pub(crate) fn naming(view: &View, documents: &RoaringTreemap) -> Result<Vec<Eras
     if names.is_empty() {
         return Ok(Vec::new());
     }
-    for row in view.headers(0..view.documents())? {
-        let (document, header) = row?;
+    for row in view.keys(0..view.documents())? {
+        let (document, key) = row?;
         if documents.contains(document.0) || purged.contains(document.0) {
             continue;
         }
-        each(&header, &view.metadata(document)?, &mut |value| {
+        each(key.as_deref(), &view.metadata(document)?, &mut |value| {
             for name in &mut names {
                 name.held.retain(|held| !value.contains(held.as_str()));
             }
@@ -111,9 +111,9 @@ pub(crate) fn naming(view: &View, documents: &RoaringTreemap) -> Result<Vec<Eras
 }
 
 /// Calls `found` with the key and every value of a document, in small letters.
-fn each(header: &DocumentRecord, metadata: &str, found: &mut dyn FnMut(&str)) {
+fn each(key: Option<&str>, metadata: &str, found: &mut dyn FnMut(&str)) {
     let mut lower = |value: &str| found(&value.to_lowercase());
-    header.key.as_deref().into_iter().for_each(&mut lower);
+    key.into_iter().for_each(&mut lower);
     values::each(metadata, &mut lower);
 }
 

@@ -8,8 +8,8 @@ use model::{
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
 use store::{
-    BlockKind, CommitRecord, DocumentPlace, DocumentPrint, DocumentRecord, Erasure, PurgeTrace,
-    TracePart, TraceRun, View,
+    BlockKind, CommitRecord, DocumentPlace, DocumentPrint, Erasure, PurgeTrace, TracePart,
+    TraceRun, View,
 };
 use text::dedup::Fingerprinter;
 
@@ -20,8 +20,8 @@ const OF_TEXT: usize = 12;
 const OF_TOKENS: usize = 6;
 const OF_OTHERS: usize = 4;
 
-/// Headers of borrowers written in one commit.
-const HEADERS: usize = 1 << 13;
+/// Borrowers written in one commit.
+const BORROWERS: usize = 1 << 13;
 /// Bytes that a lender with its heir takes, about.
 const HELD: u64 = 64;
 
@@ -43,14 +43,13 @@ pub(super) fn erase(
         let blocklist = Blocklist::new(&view)?;
         let mut traces = Vec::with_capacity(chunk.len());
         for document in &chunk {
-            let header = view.expect_header(*document)?;
-            let identity = identity_of(&view, *document)?;
-            traces.push(trace(&view, *document, &header, identity)?);
-            let sketch = lasting_sketch(&view, &blocklist, *document, &header)?;
-            let stub = stub(&view, &header);
             let document = *document;
-            let sketch = sketch.as_deref();
-            batch.erase(&Erasure { document, header: &header, stub: &stub, identity, sketch })?;
+            let (place, identity) = (view.place(document)?, identity_of(&view, document)?);
+            traces.push(trace(&view, document, &place, identity)?);
+            let sketch = lasting_sketch(&view, &blocklist, document)?;
+            let place = DocumentPlace { content: [0; 16], text_of: None, ..place };
+            let print = empty_print(&view);
+            batch.erase(Erasure { document, place, print, identity, sketch })?;
         }
         batch.put_removal(chunk.iter().copied())?;
         batch.put_traces(&traces)?;
@@ -63,26 +62,19 @@ pub(super) fn erase(
     Ok(())
 }
 
-/// The header of an empty document in that place.
-fn stub(view: &View, header: &DocumentRecord) -> DocumentRecord {
+/// The print of an empty document.
+fn empty_print(view: &View) -> DocumentPrint {
     let policy = view.policy();
     let compared = match policy.compared {
         ComparedPart::Text => String::new(),
         compared => compared_text(compared, "", "{}", None).into_owned(),
     };
     let print = Fingerprinter::new(policy).fingerprint(&compared);
-    DocumentRecord {
-        place: DocumentPlace { content: [0; 16], text_of: None, ..header.place },
-        print: DocumentPrint {
-            raw: text_hash(""),
-            normalised: print.normalised,
-            words: print.tokens,
-            shingles: print.shingles.len() as u32,
-        },
-        commit: header.commit,
-        key: None,
-        bytes: 0,
-        chars: 0,
+    DocumentPrint {
+        raw: text_hash(""),
+        normalised: print.normalised,
+        words: print.tokens,
+        shingles: print.shingles.len() as u32,
     }
 }
 
@@ -110,16 +102,16 @@ pub fn identity_under(
     }
 }
 
-/// Adds the runs of a document that words may quote.
+/// Adds the runs of a document with this key that words may quote; `owner` stores its text.
 pub(super) fn quoted_runs(
     view: &View,
-    document: DocId,
-    header: &DocumentRecord,
+    owner: DocId,
+    key: Option<&str>,
     runs: &mut Vec<TraceRun>,
 ) -> Result<(), Error> {
-    let text = view.text_of_owner(header.place.text_owner(document))?;
+    let text = view.text_of_owner(owner)?;
     traces::add(text.as_bytes(), TracePart::Text, OF_TEXT, runs);
-    if let Some(key) = &header.key {
+    if let Some(key) = key {
         traces::add(key.as_bytes(), TracePart::Key, OF_OTHERS, runs);
     }
     Ok(())
@@ -128,11 +120,12 @@ pub(super) fn quoted_runs(
 fn trace(
     view: &View,
     document: DocId,
-    header: &DocumentRecord,
+    place: &DocumentPlace,
     identity: [u8; 16],
 ) -> Result<PurgeTrace, Error> {
     let mut found = Vec::new();
-    quoted_runs(view, document, header, &mut found)?;
+    let (owner, key) = (place.text_owner(document), view.key(document)?);
+    quoted_runs(view, owner, key.as_deref(), &mut found)?;
     let metadata = view.metadata(document)?;
     traces::add(metadata.as_bytes(), TracePart::Metadata, OF_OTHERS, &mut found);
     values::add_runs(&metadata, &mut found);
@@ -141,8 +134,8 @@ fn trace(
             traces::add(&tokens, TracePart::Tokens, OF_TOKENS, &mut found);
         }
     }
-    let identity = header.key.as_ref().map(|_| identity);
-    Ok(PurgeTrace { document, raw: header.print.raw, identity, runs: found })
+    let identity = key.map(|_| identity);
+    Ok(PurgeTrace { document, raw: view.print(document)?.raw, identity, runs: found })
 }
 
 /// The sketch that stays of a purged document while what is similar to it is blocked: its text cannot tell any more.
@@ -150,18 +143,17 @@ fn lasting_sketch(
     view: &View,
     blocklist: &Blocklist<'_>,
     document: DocId,
-    header: &DocumentRecord,
 ) -> Result<Option<Vec<u8>>, Error> {
     if !blocklist.has(BlockKind::Similar) {
         return Ok(None);
     }
-    let of = BlockKeys::of(view, document, header, true)?;
+    let of = BlockKeys::of(view, document, (false, true))?;
     let similar = of.keys().filter(|(what, _)| *what == BlockKind::Similar);
     let stays = blocklist.is_blocking(document, similar)?;
     Ok(of.sketch.filter(|_| stays).map(|sketch| sketch.as_bytes().to_vec()))
 }
 
-/// Moves what the documents have lent. One scan of all headers, or several, where there are more lenders than memory is
+/// Moves what the documents have lent. One scan of all places, or several, where there are more lenders than memory is
 /// for. Stopped and run again, it continues: what has moved is lent no more.
 pub(super) fn move_texts(
     purge: &mut PurgeProcedure<'_, '_>,
@@ -178,12 +170,12 @@ pub(super) fn move_texts(
         let view = purge.writer.view().clone();
         let mut moving = TextMover { purge, rows: Vec::new(), bytes: 0 };
         let mut heirs: BTreeMap<DocId, DocId> = BTreeMap::new();
-        for row in view.headers(0..view.documents())? {
-            let (document, header) = row?;
-            let lender = header.place.text_of.filter(|of| some.contains(of.0));
+        for row in view.places(0..view.documents())? {
+            let (document, place) = row?;
+            let lender = place.text_of.filter(|of| some.contains(of.0));
             let Some(lender) = lender.filter(|_| !documents.contains(document.0)) else { continue };
             let heir = *heirs.entry(lender).or_insert(document);
-            moving.row(BorrowerMove { document, header, lender, heir })?;
+            moving.row(BorrowerMove { document, lender, heir })?;
         }
         moving.commit()?;
     }
@@ -192,7 +184,6 @@ pub(super) fn move_texts(
 /// A borrower of a text, its former lender, and the document that has the text now.
 struct BorrowerMove {
     document: DocId,
-    header: DocumentRecord,
     lender: DocId,
     heir: DocId,
 }
@@ -206,9 +197,11 @@ struct TextMover<'p, 'a, 'c> {
 
 impl TextMover<'_, '_, '_> {
     fn row(&mut self, row: BorrowerMove) -> Result<(), Error> {
-        self.bytes += if row.document == row.heir { row.header.bytes } else { 0 };
+        if row.document == row.heir {
+            self.bytes += self.purge.writer.view().text_bytes(row.document)?;
+        }
         self.rows.push(row);
-        if self.rows.len() >= HEADERS || self.bytes >= self.purge.writer.batch_bytes() {
+        if self.rows.len() >= BORROWERS || self.bytes >= self.purge.writer.batch_bytes() {
             self.commit()?;
         }
         Ok(())
@@ -220,12 +213,12 @@ impl TextMover<'_, '_, '_> {
         }
         let Self { purge, rows, bytes } = self;
         let mut batch = purge.commits.batch(purge.writer)?;
-        for BorrowerMove { document, header, lender, heir } in rows.drain(..) {
+        for BorrowerMove { document, lender, heir } in rows.drain(..) {
             if document == heir {
-                batch.move_text(lender, heir, &header)?;
+                batch.move_text(lender, heir)?;
                 purge.report.moved_texts += 1;
             } else {
-                batch.set_text_owner(document, &header, heir)?;
+                batch.set_text_owner(document, heir)?;
             }
         }
         *bytes = 0;

@@ -12,7 +12,7 @@ use model::{DocId, Error, Standing};
 use roaring::RoaringTreemap;
 use serde_json::Value;
 use std::collections::BTreeSet;
-use store::{DocumentRecord, TracePart, TraceRun, View};
+use store::{TracePart, TraceRun, View};
 
 /// Calls what it is given with each of many words.
 type Words<'a> = &'a mut dyn FnMut(&mut dyn FnMut(&[u8])) -> Result<(), Error>;
@@ -82,10 +82,9 @@ impl ValueQuotes {
         while runs.len() < most
             && let Some(document) = documents.next()
         {
-            let header = view.expect_header(document)?;
-            let metadata = view.metadata(document)?;
+            let (key, metadata) = (view.key(document)?, view.metadata(document)?);
             add_runs(&metadata, &mut runs);
-            literals.in_values(&header, &metadata, &mut in_values);
+            literals.in_values(key.as_deref(), &metadata, &mut in_values);
         }
         let (search, mut met) = (TraceSearch::of(runs.iter()), BTreeSet::new());
         words(&mut |words| {
@@ -107,8 +106,8 @@ impl ValueQuotes {
         let purged = view.documents_standing(Standing::Purged)?;
         let (search, finder) = (TraceSearch::of(runs.iter()), Literals::of(literals.clone()));
         let (mut shared, mut shared_literals) = (BTreeSet::new(), BTreeSet::new());
-        for row in view.headers(0..view.documents())? {
-            let (document, header) = row?;
+        for row in view.keys(0..view.documents())? {
+            let (document, key) = row?;
             if erased.contains(document.0) || purged.contains(document.0) {
                 continue;
             }
@@ -117,7 +116,7 @@ impl ValueQuotes {
                 search.within(bytes, 0, &mut |run, _| _ = shared.insert(run));
                 false
             });
-            finder.in_values(&header, &metadata, &mut shared_literals);
+            finder.in_values(key.as_deref(), &metadata, &mut shared_literals);
         }
         let mut at = 0..;
         runs.retain(|_| at.next().is_some_and(|at| !shared.contains(&at)));
@@ -158,7 +157,7 @@ impl Literals {
 
     /// Adds to `found` the literals that are part of a value or key of a document; a short literal must be the whole
     /// of it.
-    fn in_values(&self, header: &DocumentRecord, metadata: &str, found: &mut BTreeSet<String>) {
+    fn in_values(&self, key: Option<&str>, metadata: &str, found: &mut BTreeSet<String>) {
         if self.all.is_empty() {
             return;
         }
@@ -179,7 +178,7 @@ impl Literals {
             }
         };
         each(metadata, &mut look);
-        header.key.as_deref().into_iter().for_each(look);
+        key.into_iter().for_each(look);
     }
 }
 

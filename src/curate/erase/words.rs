@@ -122,9 +122,10 @@ pub(crate) fn quoting(
             && keys.len() < KEYS
             && let Some(document) = documents.next()
         {
-            let header = view.expect_header(document)?;
-            rows::quoted_runs(view, document, &header, &mut runs)?;
-            keys.extend(header.key.and_then(short_key));
+            let key = view.key(document)?;
+            let owner = view.place(document)?.text_owner(document);
+            rows::quoted_runs(view, owner, key.as_deref(), &mut runs)?;
+            keys.extend(key.and_then(short_key));
         }
         let (search, keys) = (TraceSearch::of(runs.iter()), SpelledKeys::of(keys));
         words.retain(|words| {

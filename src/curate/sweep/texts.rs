@@ -1,7 +1,8 @@
 //! Reads the documents of a sweep: distinct texts in the order of ranks, and their sketches.
 
 use super::too_large;
-use crate::decide::{RankNumbers, ViewRanker, stored_sketch, with_fingerprint};
+use crate::curate::commits::LengthBlock;
+use crate::decide::{RankNumbers, ViewRanker, print_of, stored_sketch};
 use model::{Context, DocId, Error, Policy, SourceId, Standing};
 use rayon::prelude::*;
 use roaring::RoaringTreemap;
@@ -102,8 +103,7 @@ impl SweepTexts {
 }
 
 fn check_memory(documents: u64, policy: &Policy, context: &Context<'_>) -> Result<(), Error> {
-    let slot = if policy.signature == model::Signature::Bigcode { 4 } else { 1 };
-    let bytes = documents.saturating_mul(PER_DOCUMENT + u64::from(policy.hashes) * slot);
+    let bytes = documents.saturating_mul(PER_DOCUMENT + policy.sketch_bytes() as u64);
     let most = context.memory / 2;
     if bytes > most {
         return Err(too_large("the sketches of the documents", bytes, most));
@@ -119,14 +119,14 @@ fn read_documents(
 ) -> Result<Vec<SweepDocument>, Error> {
     context.progress.begin("reading documents", Some(eligible.len()));
     let (ranker, policy, order) = (ViewRanker::new(view), view.policy(), view.order_field());
-    let mut numbers = RankNumbers::default();
+    let (mut numbers, mut lengths) = (RankNumbers::default(), LengthBlock::default());
     let (mut ids, mut done) = (eligible.iter().map(DocId), 0);
     let mut documents = Vec::new();
     loop {
         context.check_interrupt()?;
         let mut part = Vec::new();
         for id in ids.by_ref().take(PART) {
-            part.push((id, numbers.read(view, order, id)?));
+            part.push((id, numbers.read(view, order, id)?, lengths.of(view, id)?));
         }
         if part.is_empty() {
             return Ok(documents);
@@ -134,19 +134,19 @@ fn read_documents(
         done += part.len() as u64;
         let read = part.into_par_iter().with_min_len(8).map_init(
             || Fingerprinter::new(policy),
-            |craft, (id, number)| {
-                let mut header = view.expect_header(id)?;
-                if !is_stored && header.bytes > 0 {
-                    let print = craft.fingerprint(&view.compared_text(id)?);
-                    header = with_fingerprint(header, &print);
+            |craft, (id, number, bytes)| {
+                let mut print = view.print(id)?;
+                if !is_stored && bytes > 0 {
+                    print = print_of(print.raw, &craft.fingerprint(&view.compared_text(id)?));
                 }
                 // A document without a single token is empty, whatever the threshold.
-                Ok((header.print.words > 0).then(|| SweepDocument {
-                    text: policy.text_key(header.place.source, header.print.normalised),
-                    rank: ranker.rank(id, &header, number),
-                    source: header.place.source,
-                    bytes: header.bytes,
-                }))
+                if print.words == 0 {
+                    return Ok(None);
+                }
+                let source = view.source_of(id)?;
+                let text = policy.text_key(source, print.normalised);
+                let rank = ranker.rank_stored(view, id, &print.raw, number)?;
+                Ok(Some(SweepDocument { text, rank, source, bytes }))
             },
         );
         documents.extend(read.collect::<Result<Vec<_>, Error>>()?.into_iter().flatten());

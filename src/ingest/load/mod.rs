@@ -20,7 +20,7 @@ use super::reader::{IngestInput, expand_files};
 use super::report::IngestReport;
 use files::input::{InputFile, InputFormat, ReadOptions};
 use files::remote::ObjectStores;
-use model::{Context, DocId, Error, KeepOrder, Standing, key_identity};
+use model::{Context, DocId, Error, KeepOrder, Standing};
 use roaring::RoaringTreemap;
 use serde::Serialize;
 use std::os::unix::ffi::OsStrExt;
@@ -151,9 +151,7 @@ fn as_ingest(manifest: &LoadManifest, options: &LoadOptions) -> IngestOptions {
 fn came_blocked(view: &View, blocked: &RoaringTreemap) -> Result<u64, Error> {
     let mut count = 0;
     for document in blocked {
-        let header = view.expect_header(DocId(document))?;
-        let Some(key) = &header.key else { continue };
-        let identity = key_identity(view.source_name(header.place.source)?, key);
+        let Some(identity) = view.block_identity(DocId(document))? else { continue };
         count += u64::from(!view.blockers(BlockKind::Identity, identity)?.is_empty());
     }
     Ok(count)

@@ -14,7 +14,7 @@ use store::View;
 const SAMPLED: u64 = 1000;
 /// The families that dedup needs; the others hold the documents.
 const DEDUP_FAMILIES: [&str; 7] =
-    ["bands", "bands_more", "band_runs", "sketches", "exact", "matches", "members"];
+    ["bands", "bands_more", "band_runs", "sketch_pages", "exact", "matches", "members"];
 
 /// What a dedup policy finds, stores and costs.
 #[derive(Clone, Debug, Serialize)]
@@ -255,8 +255,10 @@ fn by_layout(policy: &Policy) -> StoredBytes {
     if policy.mode.is_near() {
         // Key: generation, band number, 40-bit hash; value: a 40-bit document id.
         families.push(FamilyBytes { family: "bands", bytes: f64::from(policy.bands) * 15.0 });
-        families
-            .push(FamilyBytes { family: "sketches", bytes: 8.0 + f64::from(policy.hashes) * slot });
+        families.push(FamilyBytes {
+            family: "sketch_pages",
+            bytes: 1.0 + f64::from(policy.hashes) * slot,
+        });
     }
     // Raw text, and normalised text where there is one, or a prompt alone: kind and hash to a document.
     let has_both = policy.mode.is_near() && policy.compared != ComparedPart::Prompt;

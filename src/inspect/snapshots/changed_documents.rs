@@ -63,7 +63,6 @@ impl ChangedDocuments<'_> {
     fn next_document(&mut self) -> Result<Option<ChangedDocument>, InspectError> {
         let Some(changes) = &mut self.changes else { return Ok(None) };
         let Some((document, change)) = changes.next_change()? else { return Ok(None) };
-        let header = self.view.expect_header(document)?;
         let loss = change.loss();
         let (mut witness, mut successor) = (loss.and_then(|loss| loss.other), None);
         if loss.is_some_and(|loss| loss.reason == Some(Standing::Superseded)) {
@@ -72,8 +71,8 @@ impl ChangedDocuments<'_> {
         let witness_key = witness.map(|witness| self.key(witness)).transpose()?;
         Ok(Some(ChangedDocument {
             id: document.0,
-            key: self.keys.shown(self.view, document, &header)?,
-            source: self.view.source_name(header.place.source)?.to_owned(),
+            key: self.key(document)?,
+            source: self.view.source_name(self.view.source_of(document)?)?.to_owned(),
             change: change.name(),
             reason: loss.map(|loss| reason_name(loss.reason)),
             witness: witness.map(|witness| witness.0),
@@ -83,8 +82,7 @@ impl ChangedDocuments<'_> {
     }
 
     fn key(&mut self, document: DocId) -> Result<String, InspectError> {
-        let header = self.view.expect_header(document)?;
-        Ok(self.keys.shown(self.view, document, &header)?)
+        Ok(self.keys.shown(self.view, document)?)
     }
 }
 

@@ -18,7 +18,7 @@ use model::{ColumnId, DocId, FieldId, SourceId, Standing, TermId, unsortable_flo
 use roaring::RoaringBitmap;
 use std::collections::HashMap;
 use std::sync::Arc;
-use store::{DocumentRecord, StoreError, View, system_fields};
+use store::{DocumentPlace, StoreError, View, system_fields};
 use text::contamination::ContaminationRule;
 
 /// Term values remembered: near-unique keywords would otherwise all be held.
@@ -134,12 +134,18 @@ impl<'a> ColumnReader<'a> {
         open: &ScanBlock<'a>,
         slots: &[u16],
     ) -> Result<RecordBatch, SqlError> {
-        let rows = ScanRows {
-            open,
-            slots,
-            headers: self.headers(open, slots)?,
-            relations: self.relations(open, slots)?,
-        };
+        let relations = self.relations(open, slots)?;
+        let (mut keys, mut places) = (Vec::new(), Vec::new());
+        let documents: Vec<DocId> = slots.iter().map(|slot| open.block.document(*slot)).collect();
+        if self.wants(|source| source == ColumnSource::Key) {
+            keys = self.view.keys_of(&documents)?;
+        }
+        // A key is given, or else it is shown by the place.
+        if self.wants(|source| source == ColumnSource::Text) || keys.iter().any(Option::is_none) {
+            places = self.view.places_of(&documents)?;
+        }
+        let keys = self.shown_keys(&documents, keys, &places)?;
+        let rows = ScanRows { open, slots, documents, keys, places, relations };
         let mut arrays = Vec::with_capacity(self.wanted.len());
         for column in self.wanted {
             arrays.push(match column.source {
@@ -152,33 +158,23 @@ impl<'a> ColumnReader<'a> {
             .map_err(SqlError::arrow)
     }
 
-    fn headers(
-        &self,
-        open: &ScanBlock<'_>,
-        slots: &[u16],
-    ) -> Result<Vec<DocumentRecord>, SqlError> {
-        let mut headers = Vec::new();
-        if !self.wants(|source| matches!(source, ColumnSource::Key | ColumnSource::Text)) {
-            return Ok(headers);
-        }
-        let (Some(first), Some(last)) = (slots.first(), slots.last()) else { return Ok(headers) };
-        headers.reserve(slots.len());
-        // A scan reads a row in a fraction of the time of a look-up, so it wins even where it skips most rows.
-        if usize::from(last - first) < slots.len() * 4 {
-            let range = open.block.document(*first).0..open.block.document(*last).0 + 1;
-            let mut next = slots.iter().peekable();
-            for row in self.view.headers(range)? {
-                let (document, header) = row?;
-                if next.next_if(|slot| **slot == document.slot()).is_some() {
-                    headers.push(header);
-                }
-            }
-        } else {
-            for slot in slots {
-                headers.push(self.view.expect_header(open.block.document(*slot))?);
-            }
-        }
-        Ok(headers)
+    /// Keys as they are shown: those given, the others by the places of all.
+    fn shown_keys(
+        &mut self,
+        documents: &[DocId],
+        keys: Vec<Option<String>>,
+        places: &[DocumentPlace],
+    ) -> Result<Vec<String>, SqlError> {
+        let (view, shown) = (self.view, &mut self.keys);
+        let rows = documents.iter().zip(keys).enumerate();
+        let key = |(at, (document, key)): (usize, (&DocId, Option<String>))| match key {
+            Some(key) => Ok(key),
+            None => match places.get(at) {
+                Some(place) => shown.at(view, *document, place),
+                None => shown.shown(view, *document),
+            },
+        };
+        rows.map(key).collect()
     }
 
     fn relations(
@@ -204,9 +200,9 @@ impl<'a> ColumnReader<'a> {
         let open = rows.open;
         let slots = rows.slots.iter();
         Ok(match source {
-            ColumnSource::Id => Arc::new(UInt64Array::from_iter_values(
-                slots.map(|slot| open.block.document(*slot).0),
-            )),
+            ColumnSource::Id => {
+                Arc::new(UInt64Array::from_iter_values(rows.documents.iter().map(|id| id.0)))
+            }
             ColumnSource::Integer { column, unsigned: true, .. } => {
                 Arc::new(stored::<UInt64Type>(rows, column, |value| u64::try_from(value).ok())?)
             }
@@ -252,13 +248,7 @@ impl<'a> ColumnReader<'a> {
                 Arc::new(rows.relations.iter().map(cluster).collect::<UInt64Array>())
             }
             ColumnSource::ClusterSize => self.cluster_sizes(rows)?,
-            ColumnSource::Key => {
-                let documents = rows.slots.iter().map(|slot| rows.open.block.document(*slot));
-                let shown = |(id, header)| self.keys.shown(self.view, id, header);
-                let keys: Result<Vec<String>, SqlError> =
-                    documents.zip(&rows.headers).map(shown).collect();
-                Arc::new(StringArray::from(keys?))
-            }
+            ColumnSource::Key => Arc::new(StringArray::from_iter_values(&rows.keys)),
             ColumnSource::ContaminatedBy => Arc::new(StringArray::new_null(rows.slots.len())),
             ColumnSource::Text => self.texts(rows)?,
             ColumnSource::Meta => self.metadata(rows)?,
@@ -287,13 +277,12 @@ impl<'a> ColumnReader<'a> {
                 column.shared.get_or_init(|| found)
             }
         };
-        let names = |slot: &u16| {
-            let document = rows.open.block.document(*slot).0;
-            let tainted = found.iter().filter(|(_, documents)| documents.contains(document));
+        let names = |document: &DocId| {
+            let tainted = found.iter().filter(|(_, documents)| documents.contains(document.0));
             let names: Vec<&str> = tainted.map(|(name, _)| name.as_str()).collect();
             (!names.is_empty()).then(|| names.join(", "))
         };
-        Ok(Arc::new(rows.slots.iter().map(names).collect::<StringArray>()))
+        Ok(Arc::new(rows.documents.iter().map(names).collect::<StringArray>()))
     }
 
     fn cluster_sizes(&mut self, rows: &ScanRows<'_, '_>) -> Result<ArrayRef, SqlError> {
@@ -308,17 +297,16 @@ impl<'a> ColumnReader<'a> {
 
     fn texts(&self, rows: &ScanRows<'_, '_>) -> Result<ArrayRef, SqlError> {
         let mut texts = StringViewBuilder::with_capacity(rows.slots.len());
-        for (slot, header) in rows.slots.iter().zip(&rows.headers) {
-            let owner = header.place.text_owner(rows.open.block.document(*slot));
-            append(&mut texts, &self.view.text_of_owner(owner)?)?;
+        for (document, place) in rows.documents.iter().zip(&rows.places) {
+            append(&mut texts, &self.view.text_of_owner(place.text_owner(*document))?)?;
         }
         Ok(Arc::new(texts.finish()))
     }
 
     fn metadata(&self, rows: &ScanRows<'_, '_>) -> Result<ArrayRef, SqlError> {
         let mut objects = StringViewBuilder::with_capacity(rows.slots.len());
-        for slot in rows.slots {
-            append(&mut objects, &self.view.metadata(rows.open.block.document(*slot))?)?;
+        for document in &rows.documents {
+            append(&mut objects, &self.view.metadata(*document)?)?;
         }
         Ok(Arc::new(objects.finish()))
     }
@@ -391,8 +379,11 @@ fn stored<T: ArrowPrimitiveType>(
 struct ScanRows<'r, 'a> {
     open: &'r ScanBlock<'a>,
     slots: &'r [u16],
-    /// Empty when no column needs headers.
-    headers: Vec<DocumentRecord>,
+    documents: Vec<DocId>,
+    /// Empty when no column shows keys.
+    keys: Vec<String>,
+    /// Empty when no column needs them.
+    places: Vec<DocumentPlace>,
     /// Empty when no column needs relations.
     relations: Vec<ClusterRelation>,
 }

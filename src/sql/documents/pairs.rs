@@ -154,8 +154,12 @@ impl<'a> PairReader<'a> {
 
     /// Key and source of a document.
     pub(crate) fn named(&mut self, document: DocId) -> Result<(String, String), SqlError> {
-        let header = self.view.expect_header(document)?;
-        let source = self.view.source_name(header.place.source)?.to_owned();
-        Ok((self.keys.shown(self.view, document, &header)?, source))
+        let place = self.view.place(document)?;
+        let source = self.view.source_name(place.source)?.to_owned();
+        let key = match self.view.key(document)? {
+            Some(key) => key,
+            None => self.keys.at(self.view, document, &place)?,
+        };
+        Ok((key, source))
     }
 }

@@ -146,13 +146,12 @@ fn common(
         if !kept.contains(document.0) {
             continue;
         }
-        let header = view.expect_header(document)?;
-        let is_copy = !texts.insert(hash64(&header.print.raw));
+        let is_copy = !texts.insert(hash64(&view.print(document)?.raw));
         let (bytes, most) = (texts.len() as u64 * TEXT_BYTES, view.query_memory() as u64);
         if bytes > most {
             return Err(SqlError::Suites { suite: name.to_owned(), bytes, most });
         }
-        common.count(header.place.source, &found, is_copy);
+        common.count(view.source_of(document)?, &found, is_copy);
     }
     Ok(Some(common))
 }

@@ -358,11 +358,11 @@ corpusdb_test!(plans_pin_the_verdicts_that_epochs_follow, EpochCorpus::holding(4
 
 corpusdb_test!(a_migrated_store_takes_suites, |scratch| {
     let corpus = scratch.path("corpus");
-    copy(&repository("tests/formats/v6/corpus"), &corpus);
+    copy(&repository("tests/formats/grown-exact/corpus"), &corpus);
     let name = corpus.display().to_string();
-    corpusdb(&["contamination", "show", &name]).fails(&["store format 6", "corpusdb dedup settle"]);
+    corpusdb(&["contamination", "show", &name]).fails(&["store format 8", "corpusdb dedup settle"]);
     let settled = corpusdb(&["dedup", "settle", &name]).good();
-    assert!(settled.stderr.contains("store format 6: it is converted to format"), "{settled}");
+    assert!(settled.stderr.contains("store format 8: it is converted to format"), "{settled}");
     assert!(!corpusdb(&["dedup", "settle", &name]).good().stderr.contains("converted"));
     assert_eq!(sql(&name, "SELECT count(*) AS n FROM contamination")[0]["n"], 0);
     let question = sql(&name, "SELECT text FROM documents WHERE id = 0")[0]["text"].clone();

@@ -87,12 +87,11 @@ impl PurgeHistory {
         self.pour(&lines(&pages), "jsonl", "web");
         // What is kept out by something that was erased is not stored: the others have the next numbers, in order.
         let view = self.writer.view().clone();
-        let mut stored =
-            (first..view.documents()).map(|id| (id, view.expect_header(DocId(id)).unwrap()));
+        let mut stored = (first..view.documents()).map(|id| (id, view.key(DocId(id)).unwrap()));
         let mut next = stored.next();
         for page in pages {
-            let Some((id, header)) = &next else { break };
-            if header.key == page.id {
+            let Some((id, key)) = &next else { break };
+            if *key == page.id {
                 let note = page.fields["note"].as_str().unwrap().to_owned();
                 let (id, key) = (*id, page.id.unwrap());
                 self.secrets.push(Secret { text: page.text, key, note, id, is_erased: false });

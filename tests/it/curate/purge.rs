@@ -4,7 +4,7 @@ use crate::support::epochs::{EpochCorpus, SPECIALS, same_files};
 use crate::support::scenarios::{KEY, Story, VALUE, count, having};
 use crate::support::{
     CHATML, Page, Random, TestDir, WEB_BY_ID, assert_has, command, corpusdb, corpusdb_reading,
-    corpusdb_test, digest, ingest, init, kill, lines, numbers, prose, seeds, silent, sound, sql,
+    corpusdb_test, digest, ingest, init, kill, lines, numbers, seeds, silent, sound, sql,
     tokenizer_of_chats,
 };
 use serde_json::{Value, json};
@@ -215,32 +215,6 @@ fn a_purge_that_is_killed_is_finished_by_the_next_one() {
     }
 }
 
-corpusdb_test!(a_dictionary_that_has_pieces_of_a_purged_text_is_replaced, |scratch, corpus| {
-    let mut random = Random::new(8);
-    let mark = "a phrase of the victims alone, which a dictionary remembers well; ";
-    let pages: Vec<Page> = (0..1500)
-        .map(|n| {
-            let text = prose(&mut random, n, 150);
-            let text = if n % 3 == 0 { format!("{mark}{text}") } else { text };
-            Page::keyed(format!("page-{n}"), text)
-        })
-        .collect();
-    let path = scratch.write("pages.jsonl", lines(&pages));
-    ingest(&corpus, &[&path], &["--source", "web", "--id-field", "id", "--batch-bytes", "64MB"]);
-    corpusdb(&["compact", &corpus]).good();
-    assert!(!having(&corpus, &mark.as_bytes()[8..40]).is_empty(), "the dictionary has the phrase");
-    let proof = scratch.arg("proof.json");
-    let condition = format!("text LIKE '{}%'", &mark[..20]);
-    let told = corpusdb(&["purge", &corpus, "--where", &condition, "--prove", &proof, "--json"]);
-    let told = told.good().json();
-    assert_eq!(numbers(&told, ["purged", "dictionaries"]), [500, 1], "{told}");
-    assert!(told["texts_rewritten"].as_u64().unwrap() >= 1000, "{told}");
-    assert_eq!(having(&corpus, &mark.as_bytes()[8..40]), [""; 0]);
-    sound(&corpus);
-    let texts = sql(&corpus, "SELECT count(*) AS n FROM documents WHERE bytes > 0");
-    assert_eq!(texts[0]["n"], 1000);
-});
-
 #[test]
 fn rejected_records_go_that_quote_in_any_spelling() {
     use base64::Engine;
@@ -439,7 +413,7 @@ fn a_corpus_of_twice_the_size_takes_as_many_commits() {
         scratch.ingest(&corpus, "pages.jsonl", lines, &WEB_BY_ID);
         let told = corpusdb(&["purge", &corpus, "--where", "id < 40", "--json"]).good().json();
         assert_eq!(numbers(&told, ["purged"]), [40]);
-        numbers(&told, ["commits", "texts_rewritten", "dictionaries"])
+        numbers(&told, ["commits"])
     };
     assert_eq!(commits(400), commits(800));
 }

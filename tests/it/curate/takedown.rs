@@ -245,7 +245,7 @@ corpusdb_test!(a_certificate_searches_the_tables_that_are_there, |scratch, corpu
     assert_eq!(code, Some(0));
     let texts = found["families"].as_array().unwrap();
     for family in
-        texts.iter().filter(|family| family["name"] == "documents" || family["name"] == "keys")
+        texts.iter().filter(|family| family["name"] == "text_pages" || family["name"] == "keys")
     {
         assert_eq!(family["rows"], family["entries"], "{family}");
     }

@@ -297,8 +297,8 @@ fn any_order_of_batches_keeps_the_same_texts_under_keep_longest() {
                     let source = match scope {
                         DedupScope::Global => String::new(),
                         DedupScope::PerSource => {
-                            let header = view.expect_header(DocId(id)).unwrap();
-                            view.source_name(header.place.source).unwrap().to_owned()
+                            let source = view.source_of(DocId(id)).unwrap();
+                            view.source_name(source).unwrap().to_owned()
                         }
                     };
                     (source, view.text(DocId(id)).unwrap())

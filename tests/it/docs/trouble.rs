@@ -368,7 +368,7 @@ const FOUND: [Case; 15] = [
     ),
     ("… has store format …, older than …", |place| {
         let corpus = place.scratch.path("older");
-        copy(&repository("tests/formats/v3/corpus"), &corpus);
+        copy(&repository("tests/formats/v8/corpus"), &corpus);
         place.read(&corpus.display().to_string())
     }),
     ("…: it has backups of another corpus: use one directory for each corpus", |place| {

@@ -4,7 +4,7 @@ use crate::support::checker::corpus::{
     CheckedCorpus, open, pages, pour_chats, recipe, rows, stored,
 };
 use crate::support::outputs::manifest;
-use crate::support::{Random, TestDir, copy, corpusdb, repository, strip_logs};
+use crate::support::{Random, TestDir, copy, corpusdb, repository, strip_logs, writer};
 use corpusdb::epoch::{BuildJob, EpochError, EpochRow, Plan};
 use corpusdb::store::CheckDepth;
 use corpusdb::{Context, Corpus, CorpusWriter};
@@ -426,6 +426,7 @@ fn golden_store() -> CheckedCorpus {
     let scratch = TestDir::new();
     let path = scratch.path("corpus");
     copy(&repository("tests/formats/plans/corpus"), &path);
+    drop(writer(&path));
     CheckedCorpus { scratch, path }
 }
 

@@ -248,7 +248,7 @@ corpusdb_test!(a_source_named_like_a_pattern_is_that_source, EpochCorpus::holdin
 // The plans that these recipes had before there were patterns.
 corpusdb_test!(recipes_without_patterns_have_the_plans_that_they_had, |scratch| {
     let corpus = scratch.path("corpus");
-    copy(&repository("tests/formats/v5/corpus"), &corpus);
+    copy(&repository("tests/formats/v8/corpus"), &corpus);
     let corpus = corpus.display().to_string();
     corpusdb(&["dedup", "settle", &corpus]).good();
     let parted = "seed = 5\n[pack]\nlength = 64\n[[source]]\nname = \"all\"\nfrom = \"web\"\nwhere = \"bytes > 20\"\n";

@@ -3,7 +3,7 @@
 
 use crate::support::{
     TestDir, WEB_BY_ID, copy, corpusdb, corpusdb_test, declaring, digest, ingest, init, numbers,
-    repository, sound, sql,
+    repository, sound, sql, writer,
 };
 use arrow::array::{Array, Float64Array, RecordBatch, StringArray};
 use parquet::arrow::ArrowWriter;
@@ -252,6 +252,7 @@ corpusdb_test!(nans_of_parquet_are_counted_and_erase_nothing, |scratch| {
 corpusdb_test!(values_indexed_by_an_earlier_release_are_sound, |scratch| {
     let corpus = scratch.arg("corpus");
     copy(&repository("tests/formats/fields/corpus"), &scratch.path("corpus"));
+    drop(writer(&scratch.path("corpus")));
     let rows = || sql(&corpus, "SELECT views, score, fine, seen FROM documents ORDER BY id");
     sound(&corpus);
     let before = rows();

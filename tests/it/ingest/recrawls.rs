@@ -13,7 +13,7 @@ fn in_force(writer: &CorpusWriter) -> Vec<(String, String)> {
     let view = writer.view();
     let ids = (0..view.documents()).map(DocId);
     ids.filter(|id| view.standing(*id).unwrap() == Standing::Kept)
-        .map(|id| (view.header(id).unwrap().unwrap().key.unwrap(), view.text(id).unwrap()))
+        .map(|id| (view.key(id).unwrap().unwrap(), view.text(id).unwrap()))
         .collect()
 }
 

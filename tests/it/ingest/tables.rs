@@ -2,7 +2,7 @@
 
 use crate::support::{
     Random, TestDir, copy, corpusdb, corpusdb_reading, corpusdb_test, gzip, ingest, init, numbers,
-    repository, seeds, sound, sql,
+    repository, seeds, sound, sql, writer,
 };
 use serde_json::{Value, json};
 
@@ -238,6 +238,7 @@ corpusdb_test!(declared_fields_read_cells_as_before, |t| {
 // Releases before took `1e3` for the number 1000 and `7.0` for 7, in keys and in fields.
 corpusdb_test!(rows_under_keys_of_earlier_releases_are_found, |t| {
     copy(&repository("tests/formats/cells/corpus"), &t.path("c"));
+    drop(writer(&t.path("c")));
     let names = ",id,text,n,v,ok,when\n";
     let same = "1,7.0,the second page of the table is about knots,,5e2,FALSE,2024-03-31\n";
     let other =

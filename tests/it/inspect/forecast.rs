@@ -109,7 +109,7 @@ corpusdb_test!(nothing_is_foretold_of_an_empty_corpus, |scratch| {
     let told = corpusdb(&line).good().json()["forecast"].clone();
     assert_eq!((&told["bytes"], &told["kept"]), (&json!(4_000_000), &json!(1000)));
     let disk = families(&told["disk"]);
-    assert_eq!((disk["texts"], disk["bands"]), (1_200_000, 480_000));
+    assert_eq!((disk["text_pages"], disk["bands"]), (1_200_000, 480_000));
     corpusdb(&["dedup", "explain", "--documents", "1000"]).fails(&["--bytes-each"]);
     let with = ["dedup", "explain", &corpus, "--documents", "9", "--bytes-each", "1kB"];
     corpusdb(&with).fails(&["--documents", "info CORPUS --forecast"]);

@@ -167,28 +167,22 @@ corpusdb_test!(damage_costs_what_its_family_holds, |scratch| {
     let expected = sound_digest(&reader(&corpus));
     let all = tables(&corpus);
     let wanted: Vec<&str> = FAMILIES.iter().map(|info| info.name).collect();
-    let few = ["texts", "metadata", "meta"];
+    let few = ["text_pages", "metadata_pages", "meta"];
     let others = part(wanted.iter().copied().filter(|it| !few.contains(it)), 30);
-    // A dictionary of texts is made of a thousand.
-    let large = scratch.path("large");
-    super::repair::make_large(&large);
-    let expected_of_large = sound_digest(&reader(&large));
-    let dictionaries = crate::support::tables(&large);
     let mut random = Random::new(5);
     let mut rows = Vec::new();
     for family in few.into_iter().chain(others) {
-        let is_here = all.contains_key(family);
-        let (corpus, expected) =
-            if is_here { (&corpus, &expected) } else { (&large, &expected_of_large) };
-        let tables = &if is_here { &all } else { &dictionaries }[family];
-        let table = tables.iter().max_by_key(|it| std::fs::metadata(it).unwrap().len()).unwrap();
+        let (corpus, expected) = (&corpus, &expected);
+        let table =
+            all[family].iter().max_by_key(|it| std::fs::metadata(it).unwrap().len()).unwrap();
         for damage in [Damage::Flip, Damage::Cut, Damage::Gone] {
             let (found, target) = (scratch.path("found"), scratch.path("rescued"));
             copy(corpus, &found);
             damage.of(&found.join("db").join(table.file_name().unwrap()), &mut random);
             let what = format!("{family} {damage:?}");
             let told = mend(corpus, expected, &found, &target, &what);
-            let is_content = ["texts", "documents", "dicts"].contains(&family);
+            let is_content =
+                ["text_pages", "place_pages", "print_pages", "key_pages"].contains(&family);
             let is_lossless = !is_content || damage == Damage::Cut;
             assert!(
                 !is_lossless || !told.contains("copied") || told.contains(" 0 lost"),

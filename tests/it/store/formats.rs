@@ -34,7 +34,7 @@ fn golden_stores_of_every_format_open_with_their_digest() {
             drop(writer(&corpus));
             assert_eq!(sound_digest(&reader(&corpus)), expected, "{format}");
         }
-        shows_what_was_put_in(&corpus, format[1..].parse().unwrap());
+        shows_what_was_put_in(&corpus);
         // It goes on: what it knows is unchanged, what is new is added and deduplicated against it.
         let name = corpus.display().to_string();
         let again = ["ingest", &name, "-", "--source", "web", "--id-field", "id", "--json"];
@@ -68,7 +68,7 @@ const GIVEN: &str = "abcd";
 /// The text of the first page.
 const FIRST_PAGE: &str = "the first page of the golden store is kept, and nothing like it follows";
 
-/// Since format 7: a suite that asks for it.
+/// A suite that asks for it.
 const SUITE: &str = r#"{"id": "it", "question": "The first page of the golden store is kept, and nothing like it follows?", "answer": "yes"}"#;
 
 /// What every golden store was made of.
@@ -78,7 +78,7 @@ fn pages() -> Vec<Page> {
     pages
 }
 
-fn shows_what_was_put_in(corpus: &Path, format: u32) {
+fn shows_what_was_put_in(corpus: &Path) {
     let corpus = reader(corpus);
     let info = corpus.info().unwrap();
     let shown = info.sources.iter().map(|source| source.name.as_str()).collect::<Vec<_>>();
@@ -101,34 +101,24 @@ fn shows_what_was_put_in(corpus: &Path, format: u32) {
     let texts: Vec<String> =
         (0..info.documents).map(|id| corpus.show(corpusdb::DocId(id)).unwrap().text).collect();
     assert_eq!(texts[0], put_in[0]);
-    // Since format 3: a conversation, and ids that came with their record.
-    let at = texts.iter().position(|text| text == chat);
-    assert_eq!(at.is_some(), corpus.view().has_text_forms().unwrap());
-    if let Some(at) = at {
-        let trained = |at: usize| -> String {
-            let tokens = corpus.tokens_of(corpusdb::DocId(at as u64), None).unwrap().tokens;
-            tokens.into_iter().filter(|token| token.trained).map(|token| token.text).collect()
-        };
-        assert_eq!(
-            (trained(at).as_str(), trained(at + 1).as_str()),
-            ("What was answered.<|im_end|>\n", "cd")
-        );
-    }
-    // Since format 7: evidence of a suite, from before and after it was added.
-    let found = corpus.suites().unwrap().len();
-    let rule = corpusdb::contamination::ContaminationRule::default();
-    let evidence = match found {
-        0 => Vec::new(),
-        _ => corpus.suite_evidence("asked", &rule, 10).unwrap(),
+    // A conversation, and ids that came with their record.
+    let at = texts.iter().position(|text| text == chat).unwrap();
+    let trained = |at: usize| -> String {
+        let tokens = corpus.tokens_of(corpusdb::DocId(at as u64), None).unwrap().tokens;
+        tokens.into_iter().filter(|token| token.trained).map(|token| token.text).collect()
     };
+    assert_eq!(
+        (trained(at).as_str(), trained(at + 1).as_str()),
+        ("What was answered.<|im_end|>\n", "cd")
+    );
+    // Evidence of a suite, from before and after it was added, and what was decided about one of them.
+    let rule = corpusdb::contamination::ContaminationRule::default();
+    let evidence = corpus.suite_evidence("asked", &rule, 10).unwrap();
     let told: Vec<_> = evidence.iter().map(|one| (one.document, one.contaminated)).collect();
-    let last = texts.iter().rposition(|text| *text == FIRST_PAGE.to_uppercase());
-    let expected = last.map(|last| vec![(Some(0), true), (Some(last as u64), true)]);
-    assert_eq!(told, expected.unwrap_or_default());
-    // Since format 8: what was decided about one of them.
+    let last = texts.iter().rposition(|text| *text == FIRST_PAGE.to_uppercase()).unwrap();
+    assert_eq!(told, [(Some(0), true), (Some(last as u64), true)]);
     let verdicts: Vec<_> = evidence.iter().filter_map(|one| one.verdict).collect();
-    let decided = if format < 8 { vec![] } else { vec!["accepted"] };
-    assert_eq!(verdicts, decided);
+    assert_eq!(verdicts, ["accepted"]);
     assert!(texts.len() > 60 && texts.iter().all(|text| put_in.contains(text)));
 }
 
@@ -281,6 +271,7 @@ fn tokenizers_keep_the_rule_of_their_masks() {
     ] {
         let scratch = TestDir::new();
         copy(&golden.join(rule).join("corpus"), &scratch.path("c"));
+        drop(writer(&scratch.path("c")));
         let corpus = scratch.arg("c");
         let stream = corpusdb(&["epoch", "stream", &corpus, "1"]).good().stdout;
         let expected = std::fs::read_to_string(golden.join(rule).join("epoch.jsonl")).unwrap();
@@ -336,6 +327,7 @@ fn tables_of_earlier_releases_are_unchanged_when_repeated() {
 fn repeated(golden: &Path, inputs: &[(&str, &str, &[&str])]) -> TestDir {
     let scratch = TestDir::new();
     copy(&golden.join("corpus"), &scratch.path("corpus"));
+    drop(writer(&scratch.path("corpus")));
     let corpus = scratch.arg("corpus");
     let before = sound_digest(&reader(&scratch.path("corpus")));
     for (source, file, more) in inputs {

@@ -123,7 +123,7 @@ corpusdb_test!(a_handle_whose_write_was_refused_is_dead, |scratch| {
 
 corpusdb_test!(a_trial_on_a_corpus_of_an_older_format_does_not_migrate_it, |scratch| {
     let path = scratch.path("corpus");
-    copy(&repository("tests/formats/v3/corpus"), &path);
+    copy(&repository("tests/formats/v8/corpus"), &path);
     let format = std::fs::read(path.join("FORMAT")).unwrap();
     let before = file_names(&path);
     let file = scratch.write("a.jsonl", lines(&[Page::keyed("new", "a page that is new to it")]));
@@ -137,7 +137,7 @@ corpusdb_test!(a_trial_on_a_corpus_of_an_older_format_does_not_migrate_it, |scra
         after.collect::<Vec<_>>(),
         before.into_iter().filter(|n| n != "writer.lock").collect::<Vec<_>>()
     );
-    let golden = std::fs::read_to_string(repository("tests/formats/v3/digest")).unwrap();
+    let golden = std::fs::read_to_string(repository("tests/formats/v8/digest")).unwrap();
     drop(writer(&path));
     assert_eq!(digest(&corpus), golden.trim());
 });

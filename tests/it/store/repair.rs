@@ -2,8 +2,8 @@
 
 use crate::support::{
     Page, Random, StopAt, StopWhen, TestDir, copy, corpusdb, corpusdb_reading, corpusdb_test,
-    crawl, digest, edited, lines, policies, prose, reader, repository, seeds, shard, silent,
-    sound_digest, tables, trained, writer,
+    crawl, digest, edited, lines, policies, reader, repository, seeds, shard, silent, sound_digest,
+    tables, trained, writer,
 };
 use corpusdb::curate::BlockReach;
 use corpusdb::store::table::FAMILIES;
@@ -66,18 +66,6 @@ pub fn make(path: &Path) {
     corpusdb(&["epoch", "plan", &name, &recipe.display().to_string()]).good();
     corpusdb(&["compact", &name]).good();
     corpusdb_reading(&web, lines(&crawl(23, 6, true)).as_bytes()).good();
-}
-
-/// A corpus of a thousand texts, of which a dictionary is made.
-pub fn make_large(path: &Path) {
-    crate::support::make(path, DedupMode::Exact, 0.8);
-    let mut random = Random::new(71);
-    let pages: Vec<Page> =
-        (0..1100).map(|at| Page::keyed(at.to_string(), prose(&mut random, at, 180))).collect();
-    let name = path.display().to_string();
-    let web = ["ingest", &name, "-", "--source", "web", "--id-field", "id"];
-    corpusdb_reading(&web, lines(&pages).as_bytes()).good();
-    corpusdb(&["compact", &name]).good();
 }
 
 /// A copy whose tables are links, but the one that is about to be damaged.
@@ -198,7 +186,7 @@ fn bad_bytes(
             let more = (place == 0 && info.is_derived()).then_some(more.as_str());
             let is_lost = trial(scratch, (corpus, &expected, more), &found, &what);
             // Of these something follows from nothing else.
-            let is_part = ["tokens", "loss", "sketches"].contains(&family);
+            let is_part = ["tokens", "loss", "sketch_pages"].contains(&family);
             assert!(!is_lost || !info.is_derived() || is_part, "{what}");
             (repaired, lost) = (repaired + u64::from(!is_lost), lost + u64::from(is_lost));
             std::fs::remove_dir_all(&found).unwrap();
@@ -212,11 +200,7 @@ corpusdb_test!(a_bad_byte_in_any_family_is_repaired_or_its_loss_named, |scratch|
     let corpus = scratch.path("corpus");
     make(&corpus);
     let mut random = Random::new(71 + shard());
-    let mut told = bad_bytes(&scratch, &corpus, &[], &mut random);
-    let scratch = TestDir::new();
-    let corpus = scratch.path("large");
-    make_large(&corpus);
-    told.extend(bad_bytes(&scratch, &corpus, &["dicts"], &mut random));
+    let told = bad_bytes(&scratch, &corpus, &[], &mut random);
     println!("{}", told.join("\n"));
     assert_eq!(told.len(), FAMILIES.len(), "{told:#?}");
 });
@@ -322,13 +306,13 @@ corpusdb_test!(verbs_name_the_family_and_the_way_out_and_others_go_on, |scratch|
     corpusdb(&["check", &name, "--deep"]).good();
     assert!(corpusdb(&["check", &name, "--repair"]).good().stdout.contains("nothing to repair"));
     // Of texts nothing can be made again.
-    for table in &tables(&corpus)["texts"] {
+    for table in &tables(&corpus)["text_pages"] {
         let mut bytes = std::fs::read(table).unwrap();
         bytes[10] ^= 1;
         std::fs::write(table, bytes).unwrap();
     }
     let lost = corpusdb(&["check", &name, "--repair"]);
-    assert!(lost.code == Some(1) && lost.stdout.contains("lost: texts: documents "), "{lost}");
+    assert!(lost.code == Some(1) && lost.stdout.contains("lost: text_pages: documents "), "{lost}");
     assert!(lost.stdout.contains("--salvage"), "{lost}");
     let target = scratch.arg("rescued");
     let salvaged = corpusdb(&["check", &name, "--salvage", &target, "--json"]);
@@ -478,7 +462,7 @@ fn a_missing_family_is_rebuilt_after_any_history() {
                 gone.push(*family);
                 for table in tables {
                     // Of sketches those of purged documents follow from nothing.
-                    if *family == "sketches" && random.chance(70) {
+                    if *family == "sketch_pages" && random.chance(70) {
                         continue;
                     }
                     std::fs::write(table, b"nothing that is a table").unwrap();
@@ -489,7 +473,10 @@ fn a_missing_family_is_rebuilt_after_any_history() {
         if report.lost.is_empty() {
             assert_eq!(standings(&corpus), before, "{seed}, {gone:?}");
         } else {
-            assert!(report.lost.iter().all(|rows| rows.family == "sketches"), "{seed}: {report:?}");
+            assert!(
+                report.lost.iter().all(|rows| rows.family == "sketch_pages"),
+                "{seed}: {report:?}"
+            );
             continue;
         }
         assert!(report.is_sound(), "{seed}, {gone:?}: {:?}", report.faults);

@@ -226,8 +226,8 @@ impl Stored {
         let kept = corpus.select("kept").unwrap();
         let mut stored = Self { source: Vec::new(), kept: Vec::new(), ids: Vec::new() };
         for document in 0..view.documents() {
-            let header = view.header(DocId(document)).unwrap().unwrap();
-            stored.source.push(view.source_name(header.place.source).unwrap().to_owned());
+            let source = view.source_of(DocId(document)).unwrap();
+            stored.source.push(view.source_name(source).unwrap().to_owned());
             stored.kept.push(kept.contains(document));
             let mut ids = Vec::new();
             let found = view.tokens(TokenizerId(0), DocId(document), &mut ids).unwrap();

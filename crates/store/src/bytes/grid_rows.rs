@@ -4,7 +4,7 @@ use crate::bytes::grid_page::{GridColumn, GridPage, encode};
 use crate::bytes::number_block::NumberBlockRef;
 use crate::bytes::page::failed;
 use crate::error::{DecodeError, StoreError};
-use model::{DocId, FileId, SourceId};
+use model::{DocId, FileId, SourceId, text_hash};
 use std::ops::{Range, RangeInclusive};
 
 /// Where a document was read, and whose text it has.
@@ -41,6 +41,14 @@ pub struct DocumentPrint {
     pub words: u32,
     /// Distinct shingles.
     pub shingles: u32,
+}
+
+impl DocumentPrint {
+    /// Whether it is of a text of no bytes, as that of a purged document is.
+    #[must_use]
+    pub fn is_of_empty_text(&self) -> bool {
+        self.raw == text_hash("")
+    }
 }
 
 /// A document's part of a grid page.
@@ -151,26 +159,21 @@ pub const fn sketches_of_page(width: u16) -> usize {
     }
 }
 
-/// The page of sketches of `width` bytes; none where a document has no sketch of its own.
+/// The page of sketches of `width` bytes; none where a document has no sketch of its own. Those that there are stand end
+/// to end, and a column of numbers says which is whose.
 ///
 /// # Errors
 /// [`StoreError::Encode`] for no document, more than a page has, and a sketch of another width.
 pub fn sketch_page(width: u16, sketches: &[Option<&[u8]>]) -> Result<Vec<u8>, StoreError> {
     refuse_more(sketches.len(), sketches_of_page(width))?;
-    let mut bytes = Vec::with_capacity(sketches.len() * usize::from(width));
-    for sketch in sketches {
-        match sketch {
-            // The numbers say that there is none; what stands in its place has one form.
-            None => bytes.resize(bytes.len() + usize::from(width), 0xff),
-            Some(sketch) if sketch.len() == usize::from(width) => bytes.extend_from_slice(sketch),
-            Some(sketch) => {
-                return Err(failed(format!("a sketch of {} bytes, not {width}", sketch.len())));
-            }
-        }
+    if let Some(other) = sketches.iter().flatten().find(|it| it.len() != usize::from(width)) {
+        return Err(failed(format!("a sketch of {} bytes, not {width}", other.len())));
     }
-    let has = sketches.iter().map(|sketch| Some(sketch.is_some().into()));
-    let columns = vec![GridColumn::numbers(has), GridColumn::Fixed(width, bytes)];
-    encode(sketches.len(), columns)
+    let mut places = 0..;
+    let places = sketches.iter().map(|sketch| sketch.and_then(|_| places.next()));
+    let places = GridColumn::numbers(places.collect::<Vec<_>>());
+    let bytes = sketches.iter().flatten().copied().collect::<Vec<_>>().concat();
+    encode(sketches.len(), vec![places, GridColumn::Fixed(width, bytes)])
 }
 
 /// The sketch of a document, read in place; none where it has none of its own.
@@ -182,12 +185,16 @@ pub fn sketch_at<'a>(
     width: u16,
     slot: u16,
 ) -> Result<Option<&'a [u8]>, DecodeError> {
-    let sketch = page.value(1, width.into(), slot)?;
-    match page.number(0, slot)? {
-        0_u8 => Ok(None),
-        1 => Ok(Some(sketch)),
-        has => Err(DecodeError::at(0, format!("{has} sketches of document {slot}"))),
+    let (places, width) = (page.numbers(0)?, usize::from(width));
+    let sketches = page.values(1, width)?;
+    if usize::from(slot) >= page.documents() {
+        return Err(DecodeError::at(0, format!("document {slot} of {}", page.documents())));
     }
+    let Some(place) = places.get(slot) else { return Ok(None) };
+    let from = usize::try_from(place).ok().and_then(|place| place.checked_mul(width));
+    let sketch = from.and_then(|from| sketches.get(from..from.checked_add(width)?));
+    let missing = || DecodeError::at(0, format!("no sketch {place} of document {slot}"));
+    sketch.map(Some).ok_or_else(missing)
 }
 
 /// Documents of a page of token ids.

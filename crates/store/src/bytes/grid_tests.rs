@@ -67,8 +67,8 @@ fn golden_bytes_of_prints() {
 #[test]
 fn golden_bytes_of_sketches() {
     let bytes = sketch_page(4, &[Some(b"abcd"), None, Some(&[0xff; 4])]).unwrap();
-    let sketches = (4, b"abcd\xff\xff\xff\xff\xff\xff\xff\xff".to_vec());
-    assert_eq!(bytes, page(3, &[(0, numbers([1, 0, 1])), sketches]));
+    let places = NumberBlock::of([Some(0), None, Some(1)]).encode();
+    assert_eq!(bytes, page(3, &[(0, places), (4, b"abcd\xff\xff\xff\xff".to_vec())]));
     let page = GridPage::read_whole(&bytes).unwrap();
     assert_eq!(sketch_at(&page, 4, 0), Ok(Some(b"abcd".as_slice())));
     assert_eq!(sketch_at(&page, 4, 1), Ok(None));

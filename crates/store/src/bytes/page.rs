@@ -35,7 +35,7 @@ const MOST_DOCUMENTS: usize = 1 << 16;
 pub(crate) const SHORT: usize = 8;
 
 /// What the values of a string page are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum StringColumn {
     /// Texts.
     Text,
@@ -113,6 +113,12 @@ pub(crate) fn verify(page: &[u8], at: usize) -> Result<(), DecodeError> {
 pub(crate) fn documents_less_one(documents: usize) -> Result<u16, StoreError> {
     let less_one = documents.checked_sub(1).and_then(|less| u16::try_from(less).ok());
     less_one.ok_or_else(|| failed(format!("{documents} documents, not 1 to {MOST_DOCUMENTS}")))
+}
+
+/// Documents of a page of any kind; none where it has no head.
+pub(crate) fn documents_of(page: &[u8]) -> Option<u64> {
+    let [_, _, low, high, ..] = page else { return None };
+    Some(u64::from(u16::from_le_bytes([*low, *high])) + 1)
 }
 
 pub(crate) fn failed(why: impl ToString) -> StoreError {
@@ -277,6 +283,16 @@ impl<'a> StringPage<'a> {
         Ok(Self { page, codec, documents, raw, lengths, bounds, body })
     }
 
+    /// Reads a page that is to be read as a whole: verifies its check.
+    ///
+    /// # Errors
+    /// [`DecodeError`] for bytes that are no page, and for a damaged one.
+    pub fn read_whole(column: StringColumn, page: &'a [u8]) -> Result<Self, DecodeError> {
+        let head = Self::read(column, page)?;
+        verify(page, CHECK)?;
+        Ok(head)
+    }
+
     /// Documents of the page, with a value or without.
     #[must_use]
     pub const fn documents(&self) -> usize {
@@ -382,6 +398,11 @@ impl StringPageBody {
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
+    }
+
+    /// Bytes that it takes in memory.
+    pub(crate) fn size(&self) -> usize {
+        self.bytes.len() + size_of_val(self.ends.as_slice()) + self.present.len()
     }
 
     /// The end of the value of each document in [`StringPageBody::bytes`]; where it has none, the end of the one before.

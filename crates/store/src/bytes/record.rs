@@ -69,8 +69,6 @@ pub struct StoreState {
     pub next_source: u32,
     /// Next tokenizer id.
     pub next_tokenizer: u16,
-    /// Next dictionary id; 0 stands for none.
-    pub next_dictionary: u16,
     /// Next epoch number.
     pub next_epoch: u32,
     /// Rejected records stored.

@@ -1,13 +1,13 @@
 //! Checks one block of documents against its bitmaps and columns.
 
-use crate::bytes::key::{DocumentKey, TextKind};
+use crate::bytes::grid_rows::DocumentPlace;
+use crate::bytes::key::TextKind;
 use crate::bytes::number_block::NumberBlock;
 use crate::check::FaultList;
 use crate::check::postings::PostingSums;
 use crate::check::rebuild::{BlockRows, add_term};
-use crate::documents::headers::DocumentRecord;
 use crate::documents::indexed_values::is_of_earlier_release;
-use crate::documents::texts::Texts;
+use crate::documents::pages::TextPages;
 use crate::error::StoreError;
 use crate::system_fields;
 use crate::view::View;
@@ -49,15 +49,18 @@ impl<'v> BlockCheck<'v> {
     pub(crate) fn document(
         &self,
         document: DocId,
-        header: &DocumentRecord,
+        place: &DocumentPlace,
         sums: &mut SourceSums,
         faults: &mut FaultList,
     ) -> Result<(), StoreError> {
         let Self { view, rows, kept } = self;
         let is_kept = kept.contains(document.slot().into());
-        sums.bytes += header.bytes;
+        let bytes = rows.numbers.get(&system_fields::BYTES);
+        let bytes = bytes.and_then(|bytes| bytes.get(document.slot()));
+        let bytes = bytes.map_or(0, i64::unsigned_abs);
+        sums.bytes += bytes;
         if is_kept {
-            sums.kept_bytes += header.bytes;
+            sums.kept_bytes += bytes;
             for (tokenizer, record) in view.tokenizers() {
                 let counts = rows.numbers.get(&system_fields::tokens_of(tokenizer));
                 let count = counts.and_then(|counts| counts.get(document.slot()));
@@ -70,8 +73,9 @@ impl<'v> BlockCheck<'v> {
                 *sums.tokens.entry(tokenizer).or_default() += count.map_or(0, i64::unsigned_abs);
             }
         }
-        check_text(view, document, header, faults)?;
-        check_exact(view, document, header, faults)
+        let raw = view.print(document)?.raw;
+        check_text(view, document, (place, raw), faults)?;
+        check_exact(view, document, (place, raw), faults)
     }
 
     /// Compares the columns and the bitmaps of sources with what is stored; those of keywords are added to `computed`.
@@ -158,27 +162,22 @@ impl<'v> BlockCheck<'v> {
     }
 }
 
-/// The text of a document, which must be the one that its header is of.
+/// The text of a document, which must be the one that its print is of.
 fn check_text(
     view: &View,
     document: DocId,
-    header: &DocumentRecord,
+    (place, raw): (&DocumentPlace, [u8; 16]),
     faults: &mut FaultList,
 ) -> Result<(), StoreError> {
-    let text = view.text_of_owner(header.place.text_owner(document))?;
-    if blake3::hash(text.as_bytes()).as_bytes().get(..16) != Some(header.print.raw.as_slice()) {
+    let text = view.text_of_owner(place.text_owner(document))?;
+    if blake3::hash(text.as_bytes()).as_bytes().get(..16) != Some(raw.as_slice()) {
         let what = format!("document {document}: text is not the one that was stored");
-        faults.push("texts", what);
+        faults.push("text_pages", what);
     }
-    let counted = (text.len() as u64, text.chars().count() as u64);
-    if counted != (header.bytes, header.chars) {
-        let what = format!("document {document}: its header has other lengths than its text");
-        faults.push("documents", what);
-    }
-    let is_stored = view.pinned().get::<Texts>(&DocumentKey { document })?.is_some();
-    if header.place.text_of.is_some() == is_stored {
+    let stored = view.page_of::<TextPages>(document)?;
+    if place.text_of.is_some() == stored.string::<TextPages>(document)?.is_some() {
         let what = format!("document {document}: must either store its text or name its owner");
-        faults.push("texts", what);
+        faults.push("text_pages", what);
     }
     Ok(())
 }
@@ -187,12 +186,12 @@ fn check_text(
 fn check_exact(
     view: &View,
     document: DocId,
-    header: &DocumentRecord,
+    (place, raw): (&DocumentPlace, [u8; 16]),
     faults: &mut FaultList,
 ) -> Result<(), StoreError> {
-    let key = view.policy().text_key(header.place.source, header.print.raw);
+    let key = view.policy().text_key(place.source, raw);
     if let Some(best) = view.exact(TextKind::Raw, key)?
-        && view.print(best)?.raw != header.print.raw
+        && view.print(best)?.raw != raw
     {
         let what =
             format!("the text of document {document} leads to document {best}, which has another");

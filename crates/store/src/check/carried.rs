@@ -4,6 +4,7 @@
 //! go too, and sketches of purged documents. There is one table a family, in a directory of the corpus.
 
 use crate::bytes::bitmap_block;
+use crate::bytes::grid_rows::{sketch_page, sketches_of_page};
 use crate::bytes::key::{
     BlockKind, BlockNumber, ColumnKey, DocumentKey, PostingKey, StoreKey, TermKey, TokensKey,
 };
@@ -12,11 +13,11 @@ use crate::check::lost::LostRows;
 use crate::database::family::{StoreFamily, is_damage};
 use crate::database::tuning;
 use crate::decisions::blocks::Blocks;
+use crate::documents::grid::{SketchPages, place_in_grid, sketch_width};
 use crate::documents::loss::{Loss, TEXT};
 use crate::documents::numbers::Columns;
 use crate::documents::postings::Postings;
 use crate::documents::terms::{self, Terms};
-use crate::documents::texts::Sketches;
 use crate::documents::tokens::Tokens;
 use crate::error::StoreError;
 use crate::files::directory::CorpusDirectory;
@@ -80,7 +81,7 @@ impl CarriedTables {
                 }
             }
         }
-        if families.contains(Sketches::NAME) {
+        if families.contains(SketchPages::NAME) {
             lost.extend(self.write_purged_sketches(view)?);
         }
         sync_directory(&self.0)?;
@@ -238,17 +239,37 @@ impl CarriedTables {
             blocking.extend(documents);
         }
         let mut lost = LostDocuments::default();
-        let options = tuning::table_options(&Sketches::INFO);
-        let mut table = CarriedTable::new(&options, self.path(Sketches::NAME));
+        let mut carried: BTreeMap<DocId, Vec<(u16, Vec<u8>)>> = BTreeMap::new();
+        let width = sketch_width(view.policy())?;
         for document in blocking {
-            if view.expect_header(document)?.bytes > 0 {
+            // Not by its column, which may be lost too.
+            if !view.print(document)?.is_of_empty_text() {
                 continue;
             }
             match view.sketch_of_owner(document) {
                 Ok(None) => {}
-                Ok(Some(sketch)) => table.put(&DocumentKey { document }.to_bytes(), &sketch)?,
-                Err(error) => lost.add(Sketches::NAME, document, error)?,
+                Ok(Some(sketch)) => {
+                    let (first, slot) = place_in_grid(document, sketches_of_page(width));
+                    carried.entry(first).or_default().push((slot, sketch));
+                }
+                Err(error) => lost.add(SketchPages::NAME, document, error)?,
             }
+        }
+        let options = tuning::table_options(&SketchPages::INFO);
+        let mut table = CarriedTable::new(&options, self.path(SketchPages::NAME));
+        for (first, of_page) in carried {
+            let documents = view.documents().saturating_sub(first.0);
+            let size = documents.min(sketches_of_page(width) as u64) as usize;
+            let mut sketches = vec![None; size];
+            for (slot, sketch) in &of_page {
+                if let Some(place) = sketches.get_mut(usize::from(*slot)) {
+                    *place = Some(sketch.as_slice());
+                }
+            }
+            table.put(
+                &DocumentKey { document: first }.to_bytes(),
+                &sketch_page(width, &sketches)?,
+            )?;
         }
         table.finish()?;
         Ok(lost.into_rows())

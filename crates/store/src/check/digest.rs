@@ -1,5 +1,6 @@
 //! `check --digest`: one hash over what a corpus means, not over how it came to be or lies on disk.
 
+use crate::bytes::grid_rows::DocumentPlace;
 use crate::documents::loss::{encode_form, encode_loss};
 use crate::error::StoreError;
 use crate::records::contamination::encode_sightings;
@@ -29,13 +30,13 @@ pub fn digest(view: &View, context: &Context<'_>) -> Result<String, StoreError> 
     let has_forms = view.has_text_forms()?;
     for block in view.blocks() {
         let range = block * BLOCK_SIZE..((block + 1) * BLOCK_SIZE).min(view.documents());
-        for row in view.headers(range.clone())? {
+        for row in view.places(range.clone())? {
             context.check_interrupt()?;
-            let (document, header) = row?;
+            let (document, place) = row?;
             let standing =
                 Standing::ALL.into_iter().zip(&standings).find(|(_, set)| set.contains(document.0));
             let standing = standing.map(|(standing, _)| standing);
-            hasher.document(view, document, &header, standing)?;
+            hasher.document(view, document, &place, standing)?;
             if has_forms {
                 hasher.trained(view, document, standing)?;
             }
@@ -64,16 +65,14 @@ impl DigestHasher {
         &mut self,
         view: &View,
         document: DocId,
-        header: &crate::DocumentRecord,
+        place: &DocumentPlace,
         standing: Option<Standing>,
     ) -> Result<(), StoreError> {
-        self.part(view.source_name(header.place.source)?.as_bytes());
-        self.part(header.key.as_deref().unwrap_or_default().as_bytes());
-        self.part(
-            view.file_path(header.place.source, header.place.file)?.unwrap_or_default().as_bytes(),
-        );
-        self.number(header.place.number);
-        self.part(view.text_of_owner(header.place.text_owner(document))?.as_bytes());
+        self.part(view.source_name(place.source)?.as_bytes());
+        self.part(view.key(document)?.as_deref().unwrap_or_default().as_bytes());
+        self.part(view.file_path(place.source, place.file)?.unwrap_or_default().as_bytes());
+        self.number(place.number);
+        self.part(view.text_of_owner(place.text_owner(document))?.as_bytes());
         self.part(view.metadata(document)?.as_bytes());
         self.part(standing.map_or("none", Standing::name).as_bytes());
         if let Some(found) = view.match_of(document)? {

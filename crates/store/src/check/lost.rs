@@ -3,12 +3,12 @@
 //! Rows of documents are named by document.
 
 use crate::bytes::key::{CommitKey, DocumentKey, StoreKey, TokensKey};
+use crate::bytes::page::documents_of;
 use crate::database::family::StoreFamily;
 use crate::database::whole_rows::LostKeys;
 use crate::database::{Database, PinnedMoment};
-use crate::documents::headers::Documents;
-use crate::documents::metadata::Metadata;
-use crate::documents::texts::Texts;
+use crate::documents::grid::{PlacePages, PrintPages};
+use crate::documents::pages::{KeyPages, MetadataPages, TextPages};
 use crate::error::StoreError;
 use crate::records::commits::Commits;
 use crate::view::View;
@@ -73,9 +73,11 @@ pub(crate) fn lost_rows(
     let mut found = Vec::new();
     for (family, gaps) in damaged {
         let of = match *family {
-            Documents::NAME => unreadable::<Documents>(&pinned, gaps, documents)?,
-            Metadata::NAME => unreadable::<Metadata>(&pinned, gaps, documents)?,
-            Texts::NAME => unreadable::<Texts>(&pinned, gaps, documents)?,
+            PlacePages::NAME => unreadable::<PlacePages>(&pinned, gaps, documents)?,
+            PrintPages::NAME => unreadable::<PrintPages>(&pinned, gaps, documents)?,
+            KeyPages::NAME => unreadable::<KeyPages>(&pinned, gaps, documents)?,
+            MetadataPages::NAME => unreadable::<MetadataPages>(&pinned, gaps, documents)?,
+            TextPages::NAME => unreadable::<TextPages>(&pinned, gaps, documents)?,
             _ => RoaringTreemap::new(),
         };
         if of.is_empty() {
@@ -92,7 +94,7 @@ pub(crate) fn lost_rows(
     Ok(found)
 }
 
-/// The documents within gaps whose rows cannot be read one by one either.
+/// The documents within gaps whose pages cannot be read one by one either.
 fn unreadable<C: StoreFamily<Key = DocumentKey>>(
     pinned: &PinnedMoment,
     gaps: &[LostKeys],
@@ -101,23 +103,37 @@ fn unreadable<C: StoreFamily<Key = DocumentKey>>(
     let number = |key: &Option<Vec<u8>>| {
         key.as_ref().and_then(|key| DocumentKey::decode(key).ok()).map(|key| key.document.0)
     };
+    // The first document behind the page that begins with one, if that can be read.
+    let end = |first: u64| {
+        let key = DocumentKey { document: DocId(first) };
+        match pinned.get::<C>(&key) {
+            Ok(page) => Ok(page
+                .filter(|page| C::decode(&key, page).is_ok())
+                .and_then(|page| Some(first + documents_of(&page)?))),
+            Err(StoreError::Damaged { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    };
     let mut lost = RoaringTreemap::new();
     for gap in gaps {
-        let from = number(&gap.after).unwrap_or(0);
-        let to = number(&gap.before).unwrap_or(documents).min(documents.saturating_sub(1));
-        for document in (from..=to).map(DocId) {
-            let key = DocumentKey { document };
-            let decoded = pinned
-                .get::<C>(&key)
-                .map(|row| row.is_none_or(|row| C::decode(&key, &row).is_ok()));
-            match decoded {
-                Ok(true) => {}
-                Ok(false) | Err(StoreError::Damaged { .. }) => {
-                    lost.insert(document.0);
-                }
-                Err(error) => return Err(error),
+        let (after, before) = (number(&gap.after), number(&gap.before));
+        let (mut from, to) = match (after, before) {
+            (Some(own), Some(same)) if own == same => {
+                let behind = DocumentKey { document: DocId(own + 1) }.to_bytes();
+                let mut rows = pinned.scan::<C>(&behind, None)?;
+                let next = rows.advance().ok().flatten().map(|(key, _)| key.to_vec());
+                (own, number(&next))
             }
+            (Some(after), before) => (end(after)?.unwrap_or(after), before),
+            (None, before) => (0, before),
+        };
+        let to = to.unwrap_or(documents).min(documents);
+        while from < to
+            && let Some(next) = end(from)?
+        {
+            from = next;
         }
+        lost.insert_range(from..to.max(from));
     }
     Ok(lost)
 }

@@ -138,7 +138,7 @@ pub fn check(
     }
     if depth >= CheckDepth::Deep {
         context.progress.begin("recomputing from base rows", Some(view.documents()));
-        note(documents(view, context, &mut faults), "documents", &mut faults);
+        note(documents(view, context, &mut faults), "place_pages", &mut faults);
         context.check_interrupt()?;
         note(matches::check(view, &mut faults), "matches", &mut faults);
     }
@@ -308,15 +308,15 @@ fn documents(view: &View, context: &Context<'_>, faults: &mut FaultList) -> Resu
             Err(error) => {
                 context.check_interrupt()?;
                 is_whole = false;
-                note(Err(error), "documents", faults);
+                note(Err(error), "text_pages", faults);
                 continue;
             }
         };
-        for row in view.headers(range.clone())? {
+        for row in view.places(range.clone())? {
             context.check_interrupt()?;
-            let (document, header) = row?;
-            let sums = sums.entry(header.place.source).or_default();
-            note(check.document(document, &header, sums, faults), "documents", faults);
+            let (document, place) = row?;
+            let sums = sums.entry(place.source).or_default();
+            note(check.document(document, &place, sums, faults), "text_pages", faults);
         }
         note(check.finish(&mut computed, faults), "columns", faults);
         context.progress.advance(range.end);

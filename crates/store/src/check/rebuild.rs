@@ -4,12 +4,11 @@
 
 use crate::batch::CommitBatch;
 use crate::bytes::bitmap_block;
-use crate::bytes::key::DocumentKey;
 use crate::bytes::key::{BlockNumber, ColumnKey, PostingKey, StoreKey, TokensKey};
 use crate::bytes::number_block::NumberBlock;
 use crate::documents::indexed_values::indexed;
-use crate::documents::metadata::Metadata;
 use crate::documents::numbers::Columns;
+use crate::documents::pages::TextPages;
 use crate::documents::postings::Postings;
 use crate::documents::tokens::Tokens;
 use crate::error::StoreError;
@@ -34,7 +33,7 @@ pub struct BlockRows {
 }
 
 impl View {
-    /// Computes the rows of a block from headers, metadata and token ids, `fields` of the metadata.
+    /// Computes the rows of a block from places, texts, commits, metadata and token ids, `fields` of the metadata.
     ///
     /// # Errors
     /// [`StoreError`] when these cannot be read; [`StoreError::Interrupted`].
@@ -48,26 +47,38 @@ impl View {
         let (numbers, keywords, sources) = Default::default();
         let mut rows = BlockRows { block, numbers, keywords, sources };
         let range = block * BLOCK_SIZE..((block + 1) * BLOCK_SIZE).min(self.documents());
-        for row in self.headers(range.clone())? {
+        let mut borrowers = Vec::new();
+        for row in self.places(range.clone())? {
             context.check_interrupt()?;
-            let (document, header) = row?;
+            let (document, place) = row?;
             let slot = document.slot();
-            rows.sources.entry(header.place.source).or_default().insert(slot.into());
-            for (column, number) in [
-                (system_fields::BYTES, header.bytes),
-                (system_fields::CHARS, header.chars),
-                (system_fields::SOURCE_OF, header.place.source.0.into()),
-                (system_fields::COMMIT_OF, header.commit.0),
-            ] {
-                rows.number(column, slot, number.cast_signed());
+            rows.sources.entry(place.source).or_default().insert(slot.into());
+            rows.number(system_fields::SOURCE_OF, slot, place.source.0.into());
+            borrowers.extend(place.text_of.map(|owner| (document, owner)));
+        }
+        let mut pages = self.pages::<TextPages>(range.clone())?;
+        while let Some(page) = pages.next()? {
+            context.check_interrupt()?;
+            for document in (page.first.0.max(range.start)..page.end().min(range.end)).map(DocId) {
+                if let Some(text) = page.string::<TextPages>(document)? {
+                    rows.lengths(document, text);
+                }
             }
         }
-        let key = |document| DocumentKey { document: DocId(document) }.to_bytes();
-        let mut metadata =
-            self.pinned().scan::<Metadata>(&key(range.start), Some(key(range.end)))?;
-        while let Some((key, text)) = metadata.next()? {
+        for (document, owner) in borrowers {
             context.check_interrupt()?;
-            let (values, slot) = (indexed(text, fields), key.document.slot());
+            rows.lengths(document, &self.text_of_owner(owner)?);
+        }
+        for (commit, record) in self.commits()? {
+            let end = record.first.saturating_add(record.added).min(range.end);
+            for document in (record.first.max(range.start)..end).map(DocId) {
+                rows.number(system_fields::COMMIT_OF, document.slot(), commit.0.cast_signed());
+            }
+        }
+        for row in self.metadata_in(range.clone(), |text| indexed(text, fields))? {
+            context.check_interrupt()?;
+            let (document, values) = row?;
+            let slot = document.slot();
             for (field, keyword) in values.keywords {
                 let value = (field, system_fields::keyword_value(&keyword));
                 rows.keywords.entry(value).or_default().insert(slot.into());
@@ -90,6 +101,14 @@ impl View {
 }
 
 impl BlockRows {
+    fn lengths(&mut self, document: DocId, text: &str) {
+        let chars = text.chars().count();
+        for (column, length) in [(system_fields::BYTES, text.len()), (system_fields::CHARS, chars)]
+        {
+            self.number(column, document.slot(), i64::try_from(length).unwrap_or(i64::MAX));
+        }
+    }
+
     fn number(&mut self, column: ColumnId, slot: u16, number: i64) {
         self.numbers.entry(column).or_default().set(slot, Some(number));
     }

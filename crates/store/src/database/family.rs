@@ -62,6 +62,8 @@ pub enum FamilyShape {
     Buckets,
     /// Ranges under a fixed-width prefix.
     Ranged,
+    /// Pages of many documents in id order, compressed by us or not at all.
+    Pages,
     /// Block values changed by merge operands.
     Bitmaps,
     /// Block values changed by merge operands.

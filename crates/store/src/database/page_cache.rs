@@ -1,10 +1,12 @@
-//! Blocks of numbers that a read had to put together from patches, kept for later reads of the same moment.
+//! What a read put together or decoded, kept for later reads of the same moment: blocks of numbers, pages of strings.
 //!
 //! RocksDB caches what lies in its tables. A block that is there in patches it puts together for every read: half a
-//! millisecond for 65,536 values, and a look-up needs one of them. A moment never changes, so what was read of it once
-//! holds as long as it is there; every other moment of the database begins with none.
+//! millisecond for 65,536 values, and a look-up needs one of them. A page of strings takes some microseconds, and its
+//! neighbours are mostly asked for next. A moment never changes, so what was read of it once holds as long as it is
+//! there; every other moment of the database begins with none.
 
-use model::ColumnId;
+use crate::bytes::page::{StringColumn, StringPageBody};
+use model::{ColumnId, DocId};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,10 +14,23 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Bytes that a block takes beside its own.
 const BESIDE: usize = 256;
 
-/// A moment, a column and the number of a block.
-type CacheKey = (u64, ColumnId, u64);
+/// A moment, a column, and the number of a block or the first document of a page.
+type CacheKey = (u64, CachedColumn, u64);
 
-/// The blocks of all moments of an open database, within a number of bytes: those that were not read for longest go
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum CachedColumn {
+    // The first in order, which forgetting a moment begins with.
+    Numbers(ColumnId),
+    Strings(StringColumn),
+}
+
+#[derive(Clone)]
+enum CachedValue {
+    Block(Arc<[u8]>),
+    Page(Arc<StringPageBody>),
+}
+
+/// The blocks and pages of all moments of an open database, within a number of bytes: those that were not read for longest go
 /// first.
 #[derive(Clone)]
 pub(crate) struct PageCache(Arc<Mutex<CacheState>>);
@@ -40,7 +55,7 @@ struct CacheState {
 }
 
 struct CacheEntry {
-    bytes: Arc<[u8]>,
+    value: CachedValue,
     turn: u64,
 }
 
@@ -66,13 +81,40 @@ impl PageCache {
 impl MomentPages {
     /// A block as it is stored, if it was put together for this moment and is still here.
     pub(crate) fn get(&self, column: ColumnId, block: u64) -> Option<Arc<[u8]>> {
-        self.all.kept().get((self.moment, column, block))
+        match self.all.kept().get((self.moment, CachedColumn::Numbers(column), block))? {
+            CachedValue::Block(bytes) => Some(bytes),
+            CachedValue::Page(_) => None,
+        }
+    }
+
+    /// The page that has a document, with its first one, if it is here.
+    pub(crate) fn page(
+        &self,
+        column: StringColumn,
+        document: DocId,
+    ) -> Option<(DocId, Arc<StringPageBody>)> {
+        let place = |document| (self.moment, CachedColumn::Strings(column), document);
+        let mut kept = self.all.kept();
+        let (&at, _) = kept.blocks.range(place(0)..=place(document.0)).next_back()?;
+        match kept.get(at)? {
+            CachedValue::Page(page) if document.0 - at.2 < page.ends().len() as u64 => {
+                Some((DocId(at.2), page))
+            }
+            _ => None,
+        }
+    }
+
+    /// Keeps a page of strings, if there is room for it.
+    pub(crate) fn keep_page(&self, column: StringColumn, first: DocId, page: &Arc<StringPageBody>) {
+        let place = (self.moment, CachedColumn::Strings(column), first.0);
+        self.all.kept().put(place, CachedValue::Page(Arc::clone(page)));
     }
 
     /// Keeps a block that was put together for this moment, if there is room for it.
     pub(crate) fn keep(&self, column: ColumnId, block: u64, bytes: &Arc<[u8]>) {
         self.merged.fetch_add(1, Relaxed);
-        self.all.kept().put((self.moment, column, block), Arc::clone(bytes));
+        let place = (self.moment, CachedColumn::Numbers(column), block);
+        self.all.kept().put(place, CachedValue::Block(Arc::clone(bytes)));
     }
 
     /// How often a block was put together for this moment.
@@ -88,26 +130,26 @@ impl Drop for MomentPages {
 }
 
 impl CacheState {
-    fn get(&mut self, place: CacheKey) -> Option<Arc<[u8]>> {
+    fn get(&mut self, place: CacheKey) -> Option<CachedValue> {
         let held = self.blocks.get_mut(&place)?;
         self.turns += 1;
         self.by_turn.remove(&held.turn);
         held.turn = self.turns;
         self.by_turn.insert(held.turn, place);
-        Some(Arc::clone(&held.bytes))
+        Some(held.value.clone())
     }
 
-    fn put(&mut self, place: CacheKey, bytes: Arc<[u8]>) {
+    fn put(&mut self, place: CacheKey, value: CachedValue) {
         // Two threads may have put the same block together.
         self.remove(place);
-        let size = size(&bytes);
+        let size = value.size();
         if size > self.room {
             return;
         }
         self.turns += 1;
         self.taken += size;
         self.by_turn.insert(self.turns, place);
-        self.blocks.insert(place, CacheEntry { bytes, turn: self.turns });
+        self.blocks.insert(place, CacheEntry { value, turn: self.turns });
         while self.taken > self.room {
             let Some((_, oldest)) = self.by_turn.first_key_value() else { return };
             self.remove(*oldest);
@@ -117,12 +159,12 @@ impl CacheState {
     fn remove(&mut self, place: CacheKey) {
         if let Some(held) = self.blocks.remove(&place) {
             self.by_turn.remove(&held.turn);
-            self.taken -= size(&held.bytes);
+            self.taken -= held.value.size();
         }
     }
 
     fn forget(&mut self, moment: u64) {
-        let first = (moment, ColumnId(0), 0);
+        let first = (moment, CachedColumn::Numbers(ColumnId(0)), 0);
         let of_moment = self.blocks.range(first..).map(|(place, _)| *place);
         let gone: Vec<CacheKey> = of_moment.take_while(|(of, ..)| *of == moment).collect();
         for place in gone {
@@ -131,8 +173,14 @@ impl CacheState {
     }
 }
 
-fn size(bytes: &[u8]) -> usize {
-    bytes.len().saturating_add(BESIDE)
+impl CachedValue {
+    fn size(&self) -> usize {
+        let own = match self {
+            Self::Block(bytes) => bytes.len(),
+            Self::Page(page) => page.size(),
+        };
+        own.saturating_add(BESIDE)
+    }
 }
 
 #[cfg(test)]
@@ -195,7 +243,7 @@ mod tests {
                     }
                 }
                 let kept = all.kept();
-                let taken: usize = kept.blocks.values().map(|held| size(&held.bytes)).sum();
+                let taken: usize = kept.blocks.values().map(|held| held.value.size()).sum();
                 prop_assert!(taken == kept.taken && taken <= room);
                 prop_assert_eq!(kept.blocks.len(), kept.by_turn.len());
             }

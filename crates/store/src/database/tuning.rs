@@ -180,7 +180,10 @@ pub(crate) fn prefix_width(name: &str) -> Option<usize> {
 
 /// Whether a family holds rows that may be longer than a block.
 const fn may_be_long(family: &FamilyInfo) -> bool {
-    matches!(family.shape, FamilyShape::Dense | FamilyShape::DensePacked | FamilyShape::Hashed)
+    matches!(
+        family.shape,
+        FamilyShape::Dense | FamilyShape::DensePacked | FamilyShape::Pages | FamilyShape::Hashed
+    )
 }
 
 fn family_options(family: &FamilyInfo, cache: &Cache, mut options: Options) -> Options {
@@ -207,6 +210,14 @@ fn family_options(family: &FamilyInfo, cache: &Cache, mut options: Options) -> O
                 // Runs are deleted soon after they are written: meet the deletions early.
                 options.set_level_zero_file_num_compaction_trigger(2);
             }
+        }
+        FamilyShape::Pages => {
+            options.set_compression_type(DBCompressionType::None);
+            // A page has a block of its own. What a purge rewrites is tables: small ones, and a table written in order
+            // is never split, so that a write buffer is no larger.
+            table.set_block_size(4 << 10);
+            options.set_write_buffer_size(4 << 20);
+            options.set_target_file_size_base(4 << 20);
         }
         FamilyShape::Hashed => {
             // Most look-ups miss: a whole-key filter answers them without a block.
@@ -288,7 +299,7 @@ mod tests {
         options.create_missing_column_families(true);
         let db = DB::open_cf_descriptors(&options, directory.path(), families(FAMILIES, memory))
             .unwrap();
-        for name in ["texts", "tokens", "metadata", "rejects"] {
+        for name in ["text_pages", "tokens", "rejects"] {
             let family = db.cf_handle(name).unwrap();
             for number in 0..200_u32 {
                 let row = vec![1; if number == 150 { LONG } else { 100 }];

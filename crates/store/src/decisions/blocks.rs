@@ -3,10 +3,10 @@
 use crate::batch::CommitBatch;
 use crate::bytes::key::{self, BlockKey, BlockKind, decode_documents};
 use crate::database::family::store_family;
-use crate::documents::headers::DocumentRecord;
+use crate::documents::document::DocumentRecord;
 use crate::error::StoreError;
 use crate::view::View;
-use model::{DocId, key_identity};
+use model::{DocId, key_identity, text_hash};
 
 store_family! {
     /// What the user's removals block. Written by `remove` and `restore`, read by ingest.
@@ -24,12 +24,12 @@ type BlockHashes = [(BlockKind, Option<[u8; 16]>); 3];
 /// they are all equal.
 #[must_use]
 pub fn block_hashes(
-    (bytes, raw): (u64, [u8; 16]),
+    raw: [u8; 16],
     identity: Option<[u8; 16]>,
     (words, normalised): (u32, [u8; 16]),
 ) -> BlockHashes {
     [
-        (BlockKind::Text, (bytes > 0).then_some(raw)),
+        (BlockKind::Text, (raw != text_hash("")).then_some(raw)),
         (BlockKind::Identity, identity),
         (BlockKind::Normalised, (words > 0).then_some(normalised)),
     ]
@@ -46,11 +46,17 @@ impl View {
             Some(key) => Some(key_identity(self.source_name(record.place.source)?, key)),
             None => None,
         };
-        Ok(block_hashes(
-            (record.bytes, record.print.raw),
-            identity,
-            (record.print.words, record.print.normalised),
-        ))
+        Ok(block_hashes(record.print.raw, identity, (record.print.words, record.print.normalised)))
+    }
+
+    /// The identity by which a stored document can be blocked: that of its key, if one was given.
+    ///
+    /// # Errors
+    /// As [`View::block_hashes`], or when a row cannot be read.
+    #[doc(hidden)]
+    pub fn block_identity(&self, document: DocId) -> Result<Option<[u8; 16]>, StoreError> {
+        let Some(key) = self.key(document)? else { return Ok(None) };
+        Ok(Some(key_identity(self.source_name(self.place(document)?.source)?, &key)))
     }
 
     /// The removed documents that block what has this hash, ascending.

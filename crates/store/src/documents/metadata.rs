@@ -1,12 +1,9 @@
-//! The family `metadata`: the user's other fields of a document, and other values for them, with what is indexed.
+//! Other values for the user's fields of a stored document, with what is indexed of them.
 
 use crate::batch::CommitBatch;
-use crate::bytes::key::{DocumentKey, StoreKey};
-use crate::database::family::store_family;
 use crate::documents::indexed_values::{IndexedValues, indexed};
-use crate::error::{DecodeError, StoreError};
+use crate::error::StoreError;
 use crate::system_fields;
-use crate::view::View;
 use model::{
     ComparedPart, DocId, Error, FieldDeclaration, FieldId, JsonMembers, JsonObject, compared_text,
     json_string,
@@ -14,47 +11,6 @@ use model::{
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::ops::Range;
-
-store_family! {
-    /// The user's other fields.
-    Metadata = "metadata", Dense,
-    DocumentKey, "document u64"
-    => "metadata": &'v str, |_, bytes| decode_metadata(bytes),
-    "one JSON object, as the user spelled it; absent for `{}`"
-}
-
-/// The user's other fields, one JSON object as the user spelled it.
-pub(crate) fn decode_metadata(bytes: &[u8]) -> Result<&str, DecodeError> {
-    std::str::from_utf8(bytes)
-        .map_err(|error| DecodeError::at(error.valid_up_to(), "metadata is not UTF-8"))
-}
-
-impl View {
-    /// A document's other fields as a JSON object.
-    ///
-    /// # Errors
-    /// [`StoreError`] when the row cannot be read.
-    pub fn metadata(&self, document: DocId) -> Result<String, StoreError> {
-        let found = self.pinned().read_copy::<Metadata, _>(&DocumentKey { document })?;
-        Ok(found.unwrap_or_else(|| "{}".to_owned()))
-    }
-
-    /// What `read` makes of the other fields of each document of a range that has any, ascending, in one scan.
-    ///
-    /// # Errors
-    /// [`StoreError`] when the family cannot be read; what comes last may be the error of a row.
-    pub fn metadata_in<T>(
-        &self,
-        range: Range<u64>,
-        read: impl Fn(&str) -> T,
-    ) -> Result<impl Iterator<Item = Result<(DocId, T), StoreError>>, StoreError> {
-        let end = DocumentKey { document: DocId(range.end) }.to_bytes();
-        let start = DocumentKey { document: DocId(range.start) }.to_bytes();
-        let rows = self.pinned().scan::<Metadata>(&start, Some(end))?;
-        Ok(rows.filter_map(move |key, text| Some((key.document, read(text)))))
-    }
-}
 
 impl CommitBatch<'_> {
     /// Writes values into the metadata of a document that was stored before this batch, each under the name of a
@@ -138,17 +94,14 @@ impl CommitBatch<'_> {
             ))
             .into());
         }
-        let key = DocumentKey { document };
-        if is_changed && now == "{}" {
-            self.delete::<Metadata>(&key)?;
-        } else if is_changed {
-            self.put::<Metadata>(&key, now.as_bytes())?;
-        }
         let mut old = indexed(&before, &declared);
         old.keywords.retain(|(field, _)| !unindexed.contains(field));
         old.numbers.retain(|(field, _)| !unindexed.contains(field));
         old.misfits.retain(|(field, _)| !unindexed.contains(field));
         let new = indexed(&now, &declared);
+        if is_changed {
+            self.set_metadata(document, now);
+        }
         if let Some(field) = view.order_field() {
             let number = |of: &IndexedValues| {
                 of.numbers.iter().find(|(other, _)| *other == field).map(|(_, number)| *number)

@@ -69,6 +69,13 @@ fn expected(value: Option<i64>, column: ColumnId, document: DocId) -> Result<u64
     })
 }
 
+/// The source that every document has in its column.
+fn source(value: Option<i64>, document: DocId) -> Result<SourceId, StoreError> {
+    let number = value.and_then(|number| u32::try_from(number).ok());
+    let number = expected(number.map(i64::from), system_fields::SOURCE_OF, document)?;
+    Ok(SourceId(number as u32))
+}
+
 impl NumberBlock {
     /// The number of a document, in a column in which every document has one.
     ///
@@ -84,9 +91,7 @@ impl NumberBlock {
     /// [`StoreError::Corrupt`] where it has none, or a number that no source can have.
     #[doc(hidden)]
     pub fn source_of(&self, document: DocId) -> Result<SourceId, StoreError> {
-        let number = self.get(document.slot()).and_then(|number| u32::try_from(number).ok());
-        let number = expected(number.map(i64::from), system_fields::SOURCE_OF, document)?;
-        Ok(SourceId(number as u32))
+        source(self.get(document.slot()), document)
     }
 }
 
@@ -160,6 +165,23 @@ impl View {
         Ok(self.column_values(column, block, |values| values.get(slot))?.flatten())
     }
 
+    /// The number of a document, as [`NumberBlock::expect`] gives it.
+    pub(crate) fn expect_number(
+        &self,
+        column: ColumnId,
+        document: DocId,
+    ) -> Result<u64, StoreError> {
+        expected(self.column_value(column, document)?, column, document)
+    }
+
+    /// The source of a document, from its column.
+    ///
+    /// # Errors
+    /// As [`View::commit_of`].
+    pub fn source_of(&self, document: DocId) -> Result<SourceId, StoreError> {
+        source(self.column_value(system_fields::SOURCE_OF, document)?, document)
+    }
+
     /// Smallest and largest value of one block of a column, cheaper than its values; none where
     /// nothing was ever set.
     ///
@@ -189,6 +211,19 @@ impl CommitBatch<'_> {
     pub(crate) fn number_or_null(&mut self, column: ColumnId, document: DocId, value: Option<i64>) {
         let patch = self.patches.entry((column, document.block())).or_default();
         patch.insert(document.slot(), value);
+    }
+
+    /// The bytes of a document's text, and its source, as this batch has them.
+    pub(crate) fn length_and_source(&self, document: DocId) -> Result<(u64, SourceId), StoreError> {
+        let value = |column| {
+            let changed = self.patches.get(&(column, document.block()));
+            match changed.and_then(|patch| patch.get(&document.slot())) {
+                Some(value) => Ok(*value),
+                None => self.view.column_value(column, document),
+            }
+        };
+        let bytes = expected(value(system_fields::BYTES)?, system_fields::BYTES, document)?;
+        Ok((bytes, source(value(system_fields::SOURCE_OF)?, document)?))
     }
 
     /// Writes the numbers that changed, one operand a block.

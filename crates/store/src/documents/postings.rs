@@ -4,7 +4,6 @@ use crate::batch::CommitBatch;
 use crate::bytes::bitmap_block;
 use crate::bytes::key::{BlockNumber, PostingKey, StoreKey};
 use crate::database::family::{StoreFamily, corrupt_row, family_handle, store_family};
-use crate::documents::headers::DocumentRecord;
 use crate::documents::tokens::add_tokens;
 use crate::error::StoreError;
 use crate::system_fields;
@@ -197,7 +196,6 @@ impl CommitBatch<'_> {
     pub fn set_standing(
         &mut self,
         document: DocId,
-        header: &DocumentRecord,
         before: Option<Standing>,
         now: Standing,
     ) -> Result<(), StoreError> {
@@ -224,13 +222,14 @@ impl CommitBatch<'_> {
         }
         let counts = if was { self.stored_token_counts(document)? } else { Vec::new() };
         self.state.kept = if is { self.state.kept + 1 } else { self.state.kept.saturating_sub(1) };
-        let record = self.source_record(header.place.source)?;
+        let (bytes, source) = self.length_and_source(document)?;
+        let record = self.source_record(source)?;
         if is {
             record.kept += 1;
-            record.kept_bytes += header.bytes;
+            record.kept_bytes += bytes;
         } else {
             record.kept = record.kept.saturating_sub(1);
-            record.kept_bytes = record.kept_bytes.saturating_sub(header.bytes);
+            record.kept_bytes = record.kept_bytes.saturating_sub(bytes);
             for (tokenizer, count) in counts {
                 add_tokens(record, tokenizer, -count);
             }

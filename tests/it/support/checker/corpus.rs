@@ -134,11 +134,11 @@ pub fn stored(corpus: &Corpus) -> Vec<CheckedDocument> {
     let kept = corpus.select("kept").unwrap();
     (0..view.documents())
         .map(|id| {
-            let header = view.header(DocId(id)).unwrap().unwrap();
+            let source = view.source_of(DocId(id)).unwrap();
             let mut ids = Vec::new();
             let found = view.tokens(TokenizerId(0), DocId(id), &mut ids).unwrap();
             CheckedDocument {
-                source: view.source_name(header.place.source).unwrap().to_owned(),
+                source: view.source_name(source).unwrap().to_owned(),
                 kept: kept.contains(id),
                 ids: found.then_some(ids),
                 loss: view.loss(TokenizerId(0), DocId(id)).unwrap(),

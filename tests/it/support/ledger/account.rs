@@ -42,10 +42,10 @@ impl LedgerAccount {
         let view = corpus.view();
         let (tokenizer, _) = view.tokenizer_named(tokenizer).unwrap();
         for id in self.documents.len() as u64..view.documents() {
-            let header = view.header(DocId(id)).unwrap().unwrap();
+            let source = view.source_of(DocId(id)).unwrap();
             let mut ids = Vec::new();
             view.tokens(tokenizer, DocId(id), &mut ids).unwrap();
-            let source = view.source_name(header.place.source).unwrap().to_owned();
+            let source = view.source_name(source).unwrap().to_owned();
             self.documents.push(LedgerDocument { source, ids });
         }
     }
