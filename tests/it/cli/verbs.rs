@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use std::error::Error as _;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Child, Stdio};
 use std::time::Duration;
 
 const VERBS: [&str; 17] = [
@@ -373,12 +373,32 @@ corpusdb_test!(a_reader_that_goes_away_is_no_failure, VerbCorpus::new(120), |pla
     assert_eq!(child.wait().unwrap().code(), Some(0));
 });
 
+/// Waits until a process has computed for .6 s: so it is at work, however busy the machine is.
+fn wait_for_work(child: &Child) {
+    let ticks = || -> Option<u64> {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).ok()?;
+        // Behind the name, which may have spaces in it: user and system time, in hundredths of a second.
+        let (_, fields) = stat.rsplit_once(')')?;
+        let of = |at| fields.split_whitespace().nth(at)?.parse::<u64>().ok();
+        Some(of(11)? + of(12)?)
+    };
+    for _ in 0..600 {
+        std::thread::sleep(Duration::from_millis(50));
+        match ticks() {
+            Some(ticks) if ticks < 60 => {}
+            Some(_) => return,
+            // Where the system does not say.
+            None => return std::thread::sleep(Duration::from_millis(700)),
+        }
+    }
+}
+
 corpusdb_test!(ctrl_c_ends_a_query_at_once, VerbCorpus::new(120), |place| {
     // Minutes of work.
     let many = "SELECT count(*) FROM documents a, documents b, documents c, documents d, documents e \
                 WHERE a.text || b.text || c.text LIKE '%' || d.text || e.text";
     let mut child = command(&["sql", &place.corpus, many]).spawn().unwrap();
-    std::thread::sleep(Duration::from_millis(700));
+    wait_for_work(&child);
     assert!(child.try_wait().unwrap().is_none(), "it is under way");
     interrupt(&child);
     for _ in 0..200 {
