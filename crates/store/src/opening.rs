@@ -187,6 +187,15 @@ impl OpeningCorpus {
         }
     }
 
+    /// Notes where the database stands: RocksDB may have made tables of its logs when it opened, and removed these.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the note cannot be written.
+    pub(crate) fn note_manifest(&mut self, db: &DB) -> Result<(), StoreError> {
+        self.note = ManifestNote::update(self.note, &self.place, wal::oldest_needed(db)?)?;
+        Ok(())
+    }
+
     /// The database with nothing of it compacted, also with tables that cannot be opened: reading their rows is an
     /// error.
     ///

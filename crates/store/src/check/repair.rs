@@ -79,9 +79,10 @@ pub fn begin_repair(
     threads: usize,
     context: &Context<'_>,
 ) -> Result<RepairStart, StoreError> {
-    let opening = OpeningCorpus::begin(path)?;
+    let mut opening = OpeningCorpus::begin(path)?;
     opening.refuse_older()?;
     let db = Arc::new(opening.open_resting(memory)?);
+    opening.note_manifest(&db)?;
     let carried = CarriedTables::of(&opening.place);
     let (families, full, lost) = match plan(&opening, &db, faults, memory, &carried, context)? {
         RepairPlan::Nothing => return Ok(RepairStart::Nothing),
